@@ -1,0 +1,31 @@
+import { discoverResult } from '../mcp/capabilities.ts'
+import type { Hints } from '../mcp/resultDown.ts'
+import { SUPPORTED_REVISIONS } from '../mcp/revisions.ts'
+import type { Answer, ModernRequest } from '../mcp/request.ts'
+import type { Want } from '../upstream/pool.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+
+/**
+ * `server/discover` from what `initialize` said on the shared session of the caller's key, opened if there is
+ * none: an upstream that is down is an error, never an invented answer (M-VER-02, X-CAP-01).
+ */
+export async function discover(
+  upstream: Upstream,
+  want: Want,
+  hints: Hints,
+  request: ModernRequest,
+  answer: Answer,
+): Promise<void> {
+  const lease = await upstream.share(want)
+  try {
+    // Nothing is promised that `subscriptions/listen` would have to deliver (M-VER-03).
+    const options = { streams: false, supportedVersions: SUPPORTED_REVISIONS, hints }
+    answer.end([HEAD, request.id, RESULT, discoverResult(lease.session.handshake.result, options), TAIL])
+  } finally {
+    lease.release(true)
+  }
+}
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":')
+const RESULT = Buffer.from(',"result":')
+const TAIL = Buffer.from('}')

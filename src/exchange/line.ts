@@ -1,0 +1,139 @@
+import { GatewayError, UpstreamRefusal } from '../errors.ts'
+import type { CallFailure } from '../upstream/failure.ts'
+import type { Lease, Want } from '../upstream/pool.ts'
+import type { Call, CallSink, Headers, Session } from '../upstream/session.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+
+export interface LineOptions {
+  readonly upstream: Upstream
+  readonly want: Want
+  /** The call may be asked, so its session is its alone. */
+  readonly exclusive: boolean
+  readonly sink: CallSink
+  /** Makes the call's message for this session. */
+  readonly body: (id: number, session: Session) => Buffer
+}
+
+/** An exchange's way to its upstream: one lease, one call on it. */
+export interface Line {
+  session(): Session | undefined
+  /** @throws GatewayError, UpstreamRefusal */
+  lease(): Promise<Session>
+  /** Sends the call; if the session turns out to be dead and the call did not run, once more on another. */
+  send(credentials: Headers): void
+  /** Answers a server request; `unauthorized` means that the question stays open. */
+  answer(id: Buffer, payload: Buffer, credentials: Headers): Promise<'done' | UpstreamRefusal | GatewayError>
+  /** `notifications/cancelled` for the call, whose response is dropped. */
+  cancel(credentials: Headers): void
+  suspended(yes: boolean): void
+  /** Gives the lease back once everything that was being posted has left. */
+  release(clean: boolean): Promise<void>
+  /** Leaves the queue for a lease. */
+  giveUp(): void
+}
+
+/** An unclean session is closed at the latest this long after, whatever is still being posted to it. */
+const LAST_WORDS_MS = 1_000
+
+export function createLine(options: LineOptions, after: (ms: number, act: () => void) => () => void): Line {
+  const { upstream, want, exclusive, sink } = options
+  const gaveUp = new AbortController()
+  const posting = new Set<Promise<unknown>>()
+  let lease: Lease | undefined
+  let detach = (): void => undefined
+  let call: Call | undefined
+  let callId = 0
+  let healed = false
+  let over = false
+
+  async function take(): Promise<Session> {
+    const taken = exclusive ? await upstream.lease(want, gaveUp.signal) : await upstream.share(want)
+    if (over) {
+      taken.release(true)
+      throw new Error('the client left')
+    }
+    lease = taken
+    detach = taken.exclusive ? taken.session.attach(sink) : () => undefined
+    return taken.session
+  }
+
+  function send(credentials: Headers): void {
+    const session = lease?.session
+    if (session === undefined || over) return
+    callId = upstream.nextId()
+    call = session.call(callId, options.body(callId, session), credentials, {
+      ...sink,
+      failed(failure) {
+        if (failure.notRun && failure.lost && !healed) void heal(failure, credentials)
+        else sink.failed(failure)
+      },
+    })
+  }
+
+  /** A dead session is replaced once; a call that may have run is never sent again. */
+  async function heal(failure: CallFailure, credentials: Headers): Promise<void> {
+    healed = true
+    detach()
+    lease?.release(false)
+    lease = undefined
+    try {
+      await take()
+      send(credentials)
+    } catch (error) {
+      if (!over) sink.failed({ ...failure, error: error instanceof Error ? error : failure.error })
+    }
+  }
+
+  function track<T>(posted: Promise<T>): Promise<T> {
+    posting.add(posted)
+    void posted.finally(() => posting.delete(posted)).catch(() => undefined)
+    return posted
+  }
+
+  return {
+    session: () => lease?.session,
+    lease: take,
+    send,
+    async answer(id, payload, credentials) {
+      const session = lease?.session
+      if (session === undefined) return 'done'
+      try {
+        await track(session.answer(id, payload, credentials))
+        return 'done'
+      } catch (error) {
+        if (error instanceof UpstreamRefusal || error instanceof GatewayError) return error
+        throw error
+      }
+    },
+    cancel(credentials) {
+      if (call === undefined || lease === undefined) return
+      call.drop()
+      void track(lease.session.notify(cancelled(callId), credentials))
+    },
+    suspended: yes => lease?.suspended(yes),
+    async release(clean) {
+      const given = lease
+      over = true
+      lease = undefined
+      if (given === undefined) return
+      if (!clean && posting.size > 0) {
+        await new Promise<void>(resolve => {
+          const stop = after(LAST_WORDS_MS, resolve)
+          void Promise.allSettled(posting).then(() => {
+            stop()
+            resolve()
+          })
+        })
+      }
+      detach()
+      given.release(clean)
+    },
+    giveUp() {
+      over = true
+      gaveUp.abort()
+    },
+  }
+}
+
+const cancelled = (id: number): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"the client left"}}`)

@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Clock, createClock } from './clock.ts'
+import { ProtocolError } from './errors.ts'
+import { createExchanges } from './exchange/exchanges.ts'
+import { createOutcomes } from './exchange/outcomes.ts'
+import { createAdmin } from './http/admin.ts'
+import { isLoopback } from './http/loopback.ts'
+import { createDoor } from './http/server.ts'
+import { methods, type RouteHouse } from './methods.ts'
+import { createLog, type Log } from './observe/log.ts'
+import type { Options, RouteOptions } from './options/schema.ts'
+import { createIdentify } from './token/identity.ts'
+import { createKeyring } from './token/keyring.ts'
+import { createRequestStates } from './token/requestState.ts'
+import { createUpstream } from './upstream/upstream.ts'
+
+/** What a closed gateway still holds; all zero, or something leaks. */
+export interface Counts {
+  readonly sessions: number
+  readonly exchanges: number
+  readonly legs: number
+  readonly sockets: number
+  readonly timers: number
+}
+
+export interface Gateway {
+  /** Opens the listeners. @throws the error of `net.Server.listen`, such as EADDRINUSE */
+  listen(): Promise<{ readonly port: number; url(path: string): string }>
+  /** Serves one request of a server that is not ours. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  counts(): Counts
+  /** Reads the keys again. */
+  reload(): void
+  /** Takes no new calls, lets the rest finish or be answered for `http.drainMs`, then closes. */
+  drain(): Promise<Counts>
+  /** Ends everything now: waiting calls are cancelled upstream, sessions ended. */
+  close(): Promise<Counts>
+}
+
+export interface GatewayDeps {
+  readonly log?: Log
+  readonly clock?: Clock
+}
+
+/** Builds the gateway that `options` describe; nothing is opened before `listen`. */
+export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway {
+  const log = deps.log ?? createLog('silent')
+  const clock = deps.clock ?? createClock()
+  const bootId = randomBytes(16).toString('base64url')
+  const keyring = createKeyring(options.requestState)
+  if (keyring.ephemeral) log.info('no keys are set: request states end with this process')
+  const states = createRequestStates({ keyring, clock, bootId })
+  const outcomes = createOutcomes(() => clock.now())
+  const houses = new Map<string, RouteHouse>(options.routes.map(route => [route.path, house(route)]))
+  const door = createDoor({ options, identifyFor, serve, log, clock })
+  const admin = options.admin === 'off' ? undefined : createAdmin({ listen: options.admin, ready: () => !draining })
+  let draining = false
+  let closing: Promise<Counts> | undefined
+
+  function house(route: RouteOptions): RouteHouse {
+    const upstream = createUpstream(route, clock, () =>
+      log.warn({ route: route.path }, 'the upstream sends its requests to all sessions: one call at a time can be asked'),
+    )
+    const { anonymous } = route.sessions
+    const shareAnonymous = anonymous === 'share' || (anonymous === 'auto' && isLoopback(options.listen))
+    const exchanges = createExchanges({ route, upstream, clock, states, bootId, outcomes, shareAnonymous })
+    return { route, upstream, exchanges, shareAnonymous }
+  }
+
+  function identifyFor(route: RouteOptions) {
+    return createIdentify({ keyring, from: options.principal.from, forwardHeaders: route.upstream.forwardHeaders })
+  }
+
+  const serve: Parameters<typeof createDoor>[0]['serve'] = (route, request, answer) => {
+    const found = houses.get(route.path)
+    const method = methods.get(request.method)
+    if (found === undefined || method === undefined) {
+      throw new ProtocolError(-32601, `there is no method ${request.method}`, 404)
+    }
+    return method(found, request, answer)
+  }
+
+  function counts(): Counts {
+    let sessions = 0
+    let exchanges = 0
+    let legs = 0
+    let sockets = door.sockets()
+    for (const each of houses.values()) {
+      const up = each.upstream.counts()
+      const running = each.exchanges.counts()
+      sessions += up.idle + up.leased + up.shared + up.opening + up.closing
+      sockets += up.sockets
+      exchanges += running.exchanges
+      legs += running.legs
+    }
+    return { sessions, exchanges, legs, sockets, timers: clock.pending() }
+  }
+
+  async function drain(): Promise<Counts> {
+    draining = true
+    door.drain()
+    const { lameDuckMs, drainMs } = options.http
+    if (lameDuckMs > 0) await new Promise<void>(resolve => void clock.after(lameDuckMs, resolve))
+    for (const each of houses.values()) each.exchanges.drain()
+    await new Promise<void>(resolve => {
+      const stop = clock.after(drainMs, resolve)
+      void Promise.all([...houses.values()].map(each => each.exchanges.idle())).then(() => {
+        stop()
+        resolve()
+      })
+    })
+    return close()
+  }
+
+  function close(): Promise<Counts> {
+    draining = true
+    closing ??= (async () => {
+      door.drain()
+      const all = [...houses.values()]
+      await Promise.all(all.map(each => each.exchanges.close()))
+      await Promise.all([door.close(), admin?.close()])
+      await Promise.all(all.map(each => each.upstream.close()))
+      return counts()
+    })()
+    return closing
+  }
+
+  return {
+    async listen() {
+      const address = await door.listen()
+      await admin?.listen()
+      const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
+      return { port: address.port, url: path => `http://${host}:${address.port}${path}` }
+    },
+    handle: door.handle,
+    counts,
+    reload: () => keyring.reload(),
+    drain,
+    close,
+  }
+}

@@ -1,0 +1,42 @@
+import { discover } from './catalog/discover.ts'
+import type { Exchanges } from './exchange/exchanges.ts'
+import { wantOf } from './exchange/wantOf.ts'
+import type { Answer, ModernRequest } from './mcp/request.ts'
+import type { RouteOptions } from './options/schema.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/** What serves one route. */
+export interface RouteHouse {
+  readonly route: RouteOptions
+  readonly upstream: Upstream
+  readonly exchanges: Exchanges
+  readonly shareAnonymous: boolean
+}
+
+/** Serves one request; what it throws is the answer's. */
+export type Serve = (house: RouteHouse, request: ModernRequest, answer: Answer) => void | Promise<void>
+
+/** May suspend: the methods that rounds are defined for (mrtr §Supported Requests). */
+const call: Serve = ({ exchanges }, request, answer) => exchanges.serve(request, answer, { rounds: true })
+
+/** Goes to the upstream and back. */
+const forward: Serve = ({ exchanges }, request, answer) => exchanges.serve(request, answer, { rounds: false })
+
+/** How each method of the modern revision is served; what is absent is `-32601`. */
+export const methods: ReadonlyMap<string, Serve> = new Map<string, Serve>([
+  [
+    'server/discover',
+    ({ route, upstream, shareAnonymous }, request, answer) => {
+      const hints = { ttlMs: route.cache.ttlMs, cacheScope: route.cache.scope }
+      return discover(upstream, wantOf(route, request, shareAnonymous), hints, request, answer)
+    },
+  ],
+  ['tools/list', forward],
+  ['prompts/list', forward],
+  ['resources/list', forward],
+  ['resources/templates/list', forward],
+  ['completion/complete', forward],
+  ['tools/call', call],
+  ['prompts/get', call],
+  ['resources/read', call],
+])

@@ -1,0 +1,48 @@
+import type { Clock } from '../clock.ts'
+import type { GatewayError } from '../errors.ts'
+import type { Incoming } from '../mcp/message.ts'
+import type { ResponseSink } from './post.ts'
+import type { Wire, WireCall } from './wire.ts'
+
+/** What comes from the upstream outside of the responses to our POSTs. */
+export interface SharedSink {
+  message(message: Incoming): void
+  /** The channel is gone, and every call on it. */
+  lost(error: GatewayError): void
+  /** The stream for server messages dropped and cannot be had again; calls still work. */
+  deaf(): void
+}
+
+export interface ChannelOptions {
+  readonly wire: Wire
+  readonly url: URL
+  /** Fixed headers of the route. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly clock: Clock
+}
+
+/** The answer to the wish for a stream of server messages. */
+export type Listening = 'open' | 'none' | 'early'
+
+/** The transport under one session. */
+export interface Channel {
+  readonly kind: 'streamable-http' | 'http+sse'
+  /** Server messages can come outside of the responses to our POSTs. */
+  listening(): boolean
+  /** The upstream tells sessions apart. */
+  sessionful(): boolean
+  /** POSTs one JSON-RPC message; `credentials` are the headers of whom it is sent for. */
+  post(message: Buffer, credentials: Readonly<Record<string, string>>, sink: ResponseSink): WireCall
+  /** Opens the stream for server messages if the transport has one apart; `early`: try once more later. */
+  listen(credentials: Readonly<Record<string, string>>): Promise<Listening>
+  /** The revision is negotiated: requests carry it where it asks for that (L-HTTP-10). */
+  negotiated(revision: string): void
+  /** Ends the session upstream where that can be said (DELETE, at most 5 s), then all streams. */
+  close(credentials: Readonly<Record<string, string>>): Promise<void>
+}
+
+/** Headers of every POST: both types, in this order, since some servers compare the text (case 30). */
+export const POST_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+} as const

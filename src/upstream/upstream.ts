@@ -1,0 +1,60 @@
+import type { Clock } from '../clock.ts'
+import type { RouteOptions } from '../options/schema.ts'
+import { openSession } from './opening.ts'
+import { createOutside } from './outside.ts'
+import { createPool, type Lease, type PoolCounts, type Want } from './pool.ts'
+import { createWire } from './wire.ts'
+
+/** The server behind one route. */
+export interface Upstream {
+  /** A session for one exchange alone. @throws GatewayError, UpstreamRefusal */
+  lease(want: Want, signal: AbortSignal): Promise<Lease>
+  /** A place on the session that calls which cannot be asked share. @throws GatewayError, UpstreamRefusal */
+  share(want: Want): Promise<Lease>
+  /** An id for a request of ours, unique across all sessions of the upstream. */
+  nextId(): number
+  counts(): PoolCounts & { readonly sockets: number }
+  close(): Promise<void>
+}
+
+/** How long opening a session may take: `initialize` of a server that starts up on demand is slow. */
+const OPEN_TIMEOUT_MS = 30_000
+/** Request ids begin at random, since several frameworks route answers by id alone (design §4.7). */
+const FIRST_ID_BELOW = 2 ** 40
+
+/** Builds the pool, the wire and what is learned of one route's upstream. */
+export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: () => void): Upstream {
+  const url = new URL(route.upstream.url)
+  const wire = createWire(url)
+  const outside = createOutside(clock, onBroadcast)
+  const { transport, headers } = route.upstream
+  const learned = { transport: transport === 'auto' ? undefined : transport, revision: undefined }
+  let lastId = Math.floor(Math.random() * FIRST_ID_BELOW)
+  const nextId = (): number => {
+    lastId += 1
+    return lastId
+  }
+  const { max, maxPerPrincipal, maxOpening, waitMs, idleTtlMs, affinity } = route.sessions
+  const pool = createPool({
+    limits: { max, maxPerPrincipal, maxOpening, waitMs, idleTtlMs, pinned: affinity === 'context' },
+    clock,
+    oneAtATime: () => outside.broadcasting(),
+    open: request =>
+      openSession({ wire, url, headers: lowerCased(headers), clock, learned, nextId, outside, timeoutMs: OPEN_TIMEOUT_MS }, request),
+  })
+  return {
+    lease: pool.lease,
+    share: pool.share,
+    nextId,
+    counts: () => ({ ...pool.counts(), sockets: wire.busy() }),
+    async close() {
+      await pool.close()
+      outside.close()
+      await wire.close()
+    },
+  }
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
