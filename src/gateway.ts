@@ -50,7 +50,7 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
   const bootId = randomBytes(16).toString('base64url')
   const keyring = createKeyring(options.requestState)
   if (keyring.ephemeral) log.info('no keys are set: request states end with this process')
-  const states = createRequestStates({ keyring, clock, bootId })
+  const states = createRequestStates({ keyring, clock })
   const outcomes = createOutcomes(() => clock.now())
   const houses = new Map<string, RouteHouse>(options.routes.map(route => [route.path, house(route)]))
   const door = createDoor({ options, identifyFor, serve, log, clock })

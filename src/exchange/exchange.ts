@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError, UpstreamRefusal } from '../errors.ts'
+import type { Capabilities } from '../mcp/capabilities.ts'
 import type { Caller, Answer, ModernRequest } from '../mcp/request.ts'
 import { at } from '../mcp/scan.ts'
 import { covers, readQuestion } from '../mcp/question.ts'
@@ -188,7 +189,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     const leg = legs.newest()
     const session = line.session()
     if (leg === undefined || session === undefined) return
-    const read = readQuestion(request, { capabilities: leg.capabilities, revision: session.handshake.revision })
+    const read = readOr(request, leg.capabilities)
+    if (read === undefined) return
     if (!read.ok) {
       undeclared = read.undeclared ?? undeclared
       refuse(request, errorPayload(read.code, read.message))
@@ -205,6 +207,17 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     const patient = !own && read.question.kind === 'roots' && state.sent
     options.onAsked()
     dispatch({ on: 'question', id: taken.id, patient, now: clock.now() })
+  }
+
+  /** Reads a question; one that no client could parse is a fault of the upstream, which ends the call. */
+  function readOr(request: IncomingRequest, capabilities: Capabilities): ReturnType<typeof readQuestion> | undefined {
+    try {
+      return readQuestion(request, { capabilities })
+    } catch (error) {
+      line.session()?.retire()
+      dispatch({ on: 'upstreamLost', error })
+      return undefined
+    }
   }
 
   /** Answers given with the first leg serve questions whose key came from the upstream (M-MRTR-14). */
@@ -367,8 +380,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     const session = line.session()
     const leg = legs.newest()
     if (session === undefined || leg === undefined) return
-    const read = readQuestion(request, { capabilities: leg.capabilities, revision: session.handshake.revision })
-    if (!read.ok) return
+    const read = readOr(request, leg.capabilities)
+    if (!read?.ok) return
     const { id } = asked.add(request, read.question)
     dispatch({ on: 'question', id, patient: !fresh, now: clock.now() })
   }

@@ -22,7 +22,8 @@ export function fieldsOf(schema: unknown): Members | undefined {
  *
  * `pattern` is left to the upstream: it is a foreign program, to be run on foreign input.
  */
-export function contentFault(schema: unknown, content: Members, lists: boolean): ContentFault | undefined {
+export function contentFault(schema: unknown, content: unknown, lists: boolean): ContentFault | undefined {
+  if (!isObject(content)) return { path: '', wanted: 'must be an object' }
   for (const [name, value] of Object.entries(content)) {
     if (!isFieldValue(value, lists)) {
       const kinds = lists ? 'string, number, boolean or list of strings' : 'string, number or boolean'

@@ -112,8 +112,7 @@ function checkElicitation({ text, root, splice, question, known, refusal }: Read
     return
   }
   const content = at(root, 'content')
-  if (content !== undefined && content.kind !== 'object') throw refusal('.content', 'must be an object')
-  const given = content === undefined ? {} : (parsed(text, content) as Readonly<Record<string, unknown>>)
+  const given = content === undefined ? {} : parsed(text, content)
   const fault = contentFault(question.requestedSchema, given, known.formLists)
   if (fault !== undefined) throw refusal(`.content${fault.path}`, fault.wanted)
 }

@@ -20,6 +20,9 @@ interface MemberForm {
   readonly form: string
 }
 
+/** With the `u` flag a pair is one character and does not match. */
+const LONE_SURROGATE = /\p{Surrogate}/u
+
 const none: ReadonlySet<string> = new Set()
 
 /**
@@ -108,7 +111,7 @@ function stringForm(text: Buffer, start: number, end: number): string {
   const written = text.toString('latin1', start + 1, end - 1)
   if (!written.includes('\\')) return `s${written.length}:${written}`
   const decoded = decode(text, start, end)
-  const whole = decoded.isWellFormed()
+  const whole = !LONE_SURROGATE.test(decoded)
   const bytes = Buffer.from(decoded, whole ? 'utf8' : 'utf16le').toString('latin1')
   return `${whole ? 's' : 'w'}${bytes.length}:${bytes}`
 }

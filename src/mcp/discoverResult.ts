@@ -1,6 +1,7 @@
+import { readAs } from './message.ts'
 import { extensions, meta } from './meta.ts'
 import { spliceMeta } from './resultMeta.ts'
-import { at, type Shape, scan, textOf, type Value } from './scan.ts'
+import { at, type Shape, textOf, type Value } from './scan.ts'
 import { createSplice, type Splice } from './splice.ts'
 
 export interface DiscoverOptions {
@@ -46,10 +47,10 @@ const needsStream = [
 /**
  * Turns the `result` of `initialize` into that of `server/discover`, members it does not know included
  * (X-CAP-01 … 07).
- * @throws ScanError for bytes that are no JSON, or a member that occurs twice
+ * @throws GatewayError 'upstream_protocol' for bytes that are no JSON, or a member that occurs twice
  */
 export function discoverResult(initializeResult: Buffer, options: DiscoverOptions): Buffer {
-  const root = scan(initializeResult, initializeShape)
+  const root = readAs(initializeResult, initializeShape)
   const splice = createSplice(initializeResult)
   const serverInfo = identity(initializeResult, at(root, 'serverInfo'))
   for (const name of ['protocolVersion', 'serverInfo', 'inputRequests', 'requestState'])
@@ -65,7 +66,7 @@ export function discoverResult(initializeResult: Buffer, options: DiscoverOption
 
 /** The `serverInfo` of an `initialize` result, if it has what clients insist on: name and version (X-CAP-02). */
 export function serverInfoOf(initializeResult: Buffer): Buffer | undefined {
-  return identity(initializeResult, at(scan(initializeResult, initializeShape), 'serverInfo'))
+  return identity(initializeResult, at(readAs(initializeResult, initializeShape), 'serverInfo'))
 }
 
 function identity(text: Buffer, serverInfo: Value | undefined): Buffer | undefined {

@@ -1,5 +1,5 @@
-import type { Incoming } from './message.ts'
-import { at, stringOf } from './scan.ts'
+import { type Incoming, isWritten } from './message.ts'
+import { at } from './scan.ts'
 import type { Splice } from './splice.ts'
 
 /** A response without its id: `head`, the id's bytes and `tail` make the message, for one leg after the other. */
@@ -14,7 +14,7 @@ const idPlace = Buffer.alloc(0)
 /** Applies `splice`, which holds the edits of `message`, and splits the outcome where the id belongs. */
 export function framed(message: Incoming, splice: Splice): Framed {
   const { text, root } = message
-  if (stringOf(text, at(root, 'jsonrpc')) !== '2.0') splice.set(root, 'jsonrpc', '"2.0"')
+  if (!isWritten(text, at(root, 'jsonrpc'), '"2.0"')) splice.set(root, 'jsonrpc', '"2.0"')
   const id = at(root, 'id')
   if (id === undefined) {
     // The object is not empty: it has a result or an error.

@@ -1,41 +1,48 @@
-import { readAs } from './message.ts'
 import { meta } from './meta.ts'
 import { removeExecution } from './removeExecution.ts'
 import { at, each, type Shape, stringOf, type Value } from './scan.ts'
 import { createSplice, type Splice } from './splice.ts'
 
-const paramsShape = {
-  _meta: { progressToken: true, [meta.relatedTask]: true },
+/** What we read or own in the params of a question. */
+export const questionShape = {
+  _meta: { progressToken: true, [meta.relatedTask]: { taskId: true } },
   task: true,
+  mode: true,
+  message: true,
+  requestedSchema: true,
+  url: true,
   elicitationId: true,
+  messages: true,
+  maxTokens: true,
   includeContext: true,
   tools: each({ execution: true }),
+  toolChoice: true,
 } as const satisfies Shape
 
-export interface InputRequestOptions {
-  readonly method: string
-  /** The client declared `sampling.context`. */
-  readonly samplingContext: boolean
+/** The params of a question, scanned with `questionShape`. */
+export interface QuestionParams {
+  readonly text: Buffer
+  readonly root: Value
 }
 
 /**
- * Turns the params of a question into an input request, an object of `method` and `params` (X-SRQ-01 … 09);
- * schemas, messages and unknown members pass byte for byte. A fresh Buffer.
- * @throws GatewayError 'upstream_protocol' for params that no client could parse
+ * Turns a question into an input request, an object of `method` and `params` (X-SRQ-01 … 09); schemas,
+ * messages and unknown members pass byte for byte. `samplingContext`: the client declared it. A fresh Buffer.
  */
 export function inputRequest(
-  params: Buffer | undefined,
-  { method, samplingContext }: InputRequestOptions,
+  method: string,
+  params: QuestionParams | undefined,
+  samplingContext: boolean,
 ): Buffer {
   const name = JSON.stringify(method)
   if (params === undefined) return Buffer.from(`{"method":${name}}`)
-  const root = readAs(params, paramsShape, { strict: true })
-  const splice = createSplice(params)
+  const { text, root } = params
+  const splice = createSplice(text)
   spliceMeta(splice, root)
   splice.remove(root, 'task') // X-SRQ-02, L-TSK-05
   if (method === 'elicitation/create') splice.remove(root, 'elicitationId') // X-SRQ-05
   if (method === 'sampling/createMessage') {
-    const context = stringOf(params, at(root, 'includeContext'))
+    const context = stringOf(text, at(root, 'includeContext'))
     if (context !== 'none' && !samplingContext) splice.remove(root, 'includeContext') // X-SRQ-06
     removeExecution(splice, at(root, 'tools')) // X-SRQ-07
   }

@@ -1,5 +1,5 @@
 import type { Incoming } from './message.ts'
-import { at, stringOf } from './scan.ts'
+import { at, textOf } from './scan.ts'
 
 /** The levels of log messages, the most verbose first (RFC 5424). */
 const levels: readonly string[] = [
@@ -13,9 +13,10 @@ const levels: readonly string[] = [
   'emergency',
 ]
 
-/** The level of a `notifications/message`, if it has one. */
+/** The level of a `notifications/message`, if it has one, as it is written: no known one has an escape. */
 export function logLevelOf({ text, root }: Incoming): string | undefined {
-  return stringOf(text, at(root, 'params', 'level'))
+  const level = at(root, 'params', 'level')
+  return level?.kind === 'string' ? textOf(text, level).toString('latin1').slice(1, -1) : undefined
 }
 
 /** `level` is as severe as `threshold` or more; false if either is missing or unknown (M-LOG-01). */

@@ -1,17 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { meta } from './meta.ts'
-import {
-  at,
-  each,
-  oneOrEach,
-  ScanError,
-  type ScanOptions,
-  type Shape,
-  scan,
-  stringOf,
-  textOf,
-  type Value,
-} from './scan.ts'
+import { at, oneOrEach, ScanError, type Shape, scan, stringOf, textOf, type Value } from './scan.ts'
 
 /** Everything that we read or own in a message of an upstream; the rest of it is only skipped. */
 export const upstreamShape = {
@@ -19,23 +8,13 @@ export const upstreamShape = {
   id: true,
   method: true,
   params: {
-    _meta: { progressToken: true, [meta.relatedTask]: { taskId: true }, [meta.subscriptionId]: true },
+    _meta: { [meta.relatedTask]: { taskId: true }, [meta.subscriptionId]: true },
     progressToken: true,
     progress: true,
     requestId: true,
     level: true,
     uri: true,
-    mode: true,
-    message: true,
     elicitationId: true,
-    url: true,
-    requestedSchema: true,
-    messages: true,
-    maxTokens: true,
-    task: true,
-    includeContext: true,
-    tools: each({ execution: true }),
-    toolChoice: true,
     reason: true,
   },
   result: {
@@ -93,13 +72,15 @@ const batchShape = oneOrEach(upstreamShape)
  * @throws GatewayError 'upstream_protocol'
  */
 export function readMessages(text: Buffer): Incoming[] {
-  const root = readAs(text, batchShape)
-  if (root.kind !== 'array') return [classify(text, root)]
-  const items = root.items ?? []
-  if (items.length === 0) throw fault('an empty batch')
-  return items.map((item) => {
-    const element = textOf(text, item)
-    return classify(element, readAs(element, upstreamShape))
+  return guarded(() => {
+    const root = scan(text, batchShape)
+    if (root.kind !== 'array') return [classify(text, root)]
+    const items = root.items ?? []
+    if (items.length === 0) throw fault('an empty batch')
+    return items.map((item) => {
+      const element = textOf(text, item)
+      return classify(element, scan(element, upstreamShape))
+    })
   })
 }
 
@@ -107,9 +88,18 @@ export function readMessages(text: Buffer): Incoming[] {
  * Reads bytes of an upstream by another shape.
  * @throws GatewayError 'upstream_protocol'
  */
-export function readAs(text: Buffer, shape: Shape, options: ScanOptions = {}): Value {
+export function readAs(text: Buffer, shape: Shape): Value {
+  return guarded(() => scan(text, shape))
+}
+
+/** `value` is there and spelled exactly so. */
+export function isWritten(text: Buffer, value: Value | undefined, spelling: string): boolean {
+  return value !== undefined && textOf(text, value).toString('latin1') === spelling
+}
+
+function guarded<T>(read: () => T): T {
   try {
-    return scan(text, shape, options)
+    return read()
   } catch (error) {
     if (error instanceof ScanError) throw fault(`what is no message: ${error.message}`, error)
     throw error

@@ -1,6 +1,6 @@
-import type { Incoming } from './message.ts'
+import { type Incoming, isWritten } from './message.ts'
 import { meta } from './meta.ts'
-import { at, stringOf, textOf } from './scan.ts'
+import { at, textOf } from './scan.ts'
 import { createSplice } from './splice.ts'
 
 /**
@@ -42,7 +42,7 @@ export function notificationDown(
       return undefined
     splice.replace(token, progressToken) // X-PRG-01
   }
-  if (stringOf(text, at(root, 'jsonrpc')) !== '2.0') splice.set(root, 'jsonrpc', '"2.0"')
+  if (!isWritten(text, at(root, 'jsonrpc'), '"2.0"')) splice.set(root, 'jsonrpc', '"2.0"')
   if (at(root, 'id') !== undefined) splice.remove(root, 'id')
   const own = at(root, 'params', '_meta')
   if (own?.kind === 'object') {

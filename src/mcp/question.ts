@@ -1,8 +1,8 @@
 import type { Capabilities } from './capabilities.ts'
-import { inputRequest } from './inputRequest.ts'
+import { inputRequest, type QuestionParams, questionShape } from './inputRequest.ts'
 import type { IncomingRequest } from './message.ts'
 import { meta } from './meta.ts'
-import { at, parsed, stringOf, textOf, type Value } from './scan.ts'
+import { at, parsed, ScanError, scan, stringOf, textOf, type Value } from './scan.ts'
 
 export type QuestionKind = 'elicitation' | 'sampling' | 'roots'
 
@@ -14,7 +14,6 @@ export type RequiredCapabilities = Readonly<Record<string, object>>
 
 /** A server request that this client can be asked. Nothing in it holds on to the bytes it came in. */
 export interface Question {
-  readonly ok: true
   readonly kind: QuestionKind
   /** Of an elicitation. */
   readonly mode: 'form' | 'url' | undefined
@@ -36,6 +35,11 @@ export interface Question {
   readonly requestedSchema: unknown
 }
 
+export interface AcceptedQuestion {
+  readonly ok: true
+  readonly question: Question
+}
+
 /** A server request that is refused upstream with this error, while its call goes on. */
 export interface RefusedQuestion {
   readonly ok: false
@@ -45,6 +49,9 @@ export interface RefusedQuestion {
   readonly undeclared: RequiredCapabilities | undefined
 }
 
+/** The params of a question that has none. */
+const nothing = { text: Buffer.alloc(0), root: undefined } as const
+
 const kinds: Readonly<Record<string, QuestionKind>> = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
@@ -53,42 +60,53 @@ const kinds: Readonly<Record<string, QuestionKind>> = {
 
 /**
  * Reads a server request as an input request for a client that declared `capabilities`, or says how to
- * refuse it (X-SRQ-01 … 10, 14).
- * @throws GatewayError 'upstream_protocol' for params that no client could parse, or a member that occurs twice in them
+ * refuse it (X-SRQ-01 … 10, 14). It is read strictly: one that no parser takes would spoil the whole round.
  */
 export function readQuestion(
   incoming: IncomingRequest,
   { capabilities }: { readonly capabilities: Capabilities; readonly revision?: string },
-): Question | RefusedQuestion {
-  const { text, root, id, method } = incoming
+): AcceptedQuestion | RefusedQuestion {
+  const { id, method } = incoming
   const kind = Object.hasOwn(kinds, method) ? kinds[method] : undefined
   if (kind === undefined) return refused(-32601, 'Method not found')
-  const params = at(root, 'params')
-  const needs = needOf(kind, text, params)
-  if (needs === undefined) return refused(-32602, 'unknown mode of elicitation')
+  const params = readParams(incoming)
+  if (params === 'broken') return refused(-32602, 'params: not readable')
+  const needs = needOf(kind, params)
+  if (needs === undefined) return refused(-32602, 'mode: unknown')
   const missing = missingFor(needs, capabilities)
   if (missing !== undefined) {
     const message = `the client did not declare ${JSON.stringify(missing)}`
     return refused(declares(kind, capabilities) ? -32602 : -32601, message, missing)
   }
-  const fault = faultOf(needs, text, params)
+  const fault = faultOf(needs, params)
   if (fault !== undefined) return refused(-32602, fault)
-  const written = params?.kind === 'object' ? textOf(text, params) : undefined
-  const input = inputRequest(written, { method, samplingContext: capabilities.samplingContext })
-  const schema = needs === 'form' ? at(params, 'requestedSchema') : undefined
-  return {
-    ok: true,
+  const { text, root } = params ?? nothing
+  const schema = needs === 'form' ? at(root, 'requestedSchema') : undefined
+  const question: Question = {
     kind,
     mode: needs === 'form' || needs === 'url' ? needs : undefined,
     method,
     id,
-    input,
+    input: inputRequest(method, params, capabilities.samplingContext),
     preferredKey: keyOf(id),
-    progressToken: tokenOf(text, at(params, '_meta', 'progressToken')),
-    elicitationId: needs === 'url' ? stringOf(text, at(params, 'elicitationId')) : undefined,
-    relatedTask: stringOf(text, at(params, '_meta', meta.relatedTask, 'taskId')),
+    progressToken: tokenOf(text, at(root, '_meta', 'progressToken')),
+    elicitationId: needs === 'url' ? stringOf(text, at(root, 'elicitationId')) : undefined,
+    relatedTask: stringOf(text, at(root, '_meta', meta.relatedTask, 'taskId')),
     needs,
     requestedSchema: schema && parsed(text, schema),
+  }
+  return { ok: true, question }
+}
+
+function readParams({ text, root }: IncomingRequest): QuestionParams | undefined | 'broken' {
+  const params = at(root, 'params')
+  if (params?.kind !== 'object') return undefined
+  const own = textOf(text, params)
+  try {
+    return { text: own, root: scan(own, questionShape, { strict: true }) }
+  } catch (error) {
+    if (error instanceof ScanError) return 'broken'
+    throw error
   }
 }
 
@@ -103,16 +121,17 @@ export function generatedLooking(key: string): boolean {
 }
 
 /** Undefined for a mode that we do not know. */
-function needOf(kind: QuestionKind, text: Buffer, params: Value | undefined): Need | undefined {
+function needOf(kind: QuestionKind, params: QuestionParams | undefined): Need | undefined {
+  const { text, root } = params ?? nothing
   switch (kind) {
     case 'elicitation': {
-      const mode = at(params, 'mode')
+      const mode = at(root, 'mode')
       if (mode === undefined) return 'form' // L-ELI-01
       const name = stringOf(text, mode)
       return name === 'form' || name === 'url' ? name : undefined
     }
     case 'sampling':
-      return at(params, 'tools') || at(params, 'toolChoice') ? 'samplingTools' : 'sampling'
+      return at(root, 'tools') || at(root, 'toolChoice') ? 'samplingTools' : 'sampling'
     case 'roots':
       return 'roots'
   }
@@ -140,15 +159,16 @@ function declares(kind: QuestionKind, has: Capabilities): boolean {
 }
 
 /** What an input request must have and this one has not: embedded, it would spoil the whole round (M-MRTR-05). */
-function faultOf(needs: Need, text: Buffer, params: Value | undefined): string | undefined {
-  const kindOf = (name: string) => at(params, name)?.kind
+function faultOf(needs: Need, params: QuestionParams | undefined): string | undefined {
+  const { text, root } = params ?? nothing
+  const kindOf = (name: string) => at(root, name)?.kind
   switch (needs) {
     case 'form':
       if (kindOf('message') !== 'string') return 'message: must be a string'
       return kindOf('requestedSchema') === 'object' ? undefined : 'requestedSchema: must be an object'
     case 'url':
       if (kindOf('message') !== 'string') return 'message: must be a string'
-      return URL.canParse(stringOf(text, at(params, 'url')) ?? '') ? undefined : 'url: must be a URL' // M-ELI-02
+      return URL.canParse(stringOf(text, at(root, 'url')) ?? '') ? undefined : 'url: must be a URL' // M-ELI-02
     case 'sampling':
     case 'samplingTools':
       if (kindOf('messages') !== 'array') return 'messages: must be an array'
@@ -160,8 +180,8 @@ function faultOf(needs: Need, text: Buffer, params: Value | undefined): string |
 
 /** Clients copy keys into objects, hence no name that means something there. */
 function keyOf(id: Buffer): string | undefined {
-  const key: unknown = JSON.parse(id.toString())
-  if (typeof key !== 'string' || !/^[\w-]{1,64}$/.test(key) || generatedLooking(key)) return undefined
+  const key = /^"([\w-]{1,64})"$/.exec(id.toString('latin1'))?.[1]
+  if (key === undefined || generatedLooking(key)) return undefined
   return ['__proto__', 'constructor', 'prototype'].includes(key) ? undefined : key
 }
 

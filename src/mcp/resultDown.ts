@@ -1,9 +1,9 @@
 import { GatewayError } from '../errors.ts'
 import { type Framed, framed } from './framed.ts'
-import { type IncomingResponse, readAs, upstreamShape } from './message.ts'
+import { type IncomingResponse, isWritten, readAs, upstreamShape } from './message.ts'
 import { removeExecution } from './removeExecution.ts'
 import { spliceMeta } from './resultMeta.ts'
-import { at, each, type Shape, stringOf, textOf, type Value } from './scan.ts'
+import { at, each, type Shape, textOf, type Value } from './scan.ts'
 import { createSplice, type Splice } from './splice.ts'
 
 export interface Hints {
@@ -62,7 +62,7 @@ export function resultDown(incoming: IncomingResponse, options: ResultDownOption
     throw new GatewayError('upstream_protocol', 'the upstream made a task that nobody asked for')
   }
   const splice = createSplice(text)
-  if (stringOf(text, at(result, 'resultType')) !== 'complete') splice.set(result, 'resultType', '"complete"')
+  if (!isWritten(text, at(result, 'resultType'), '"complete"')) splice.set(result, 'resultType', '"complete"')
   splice.remove(result, 'inputRequests')
   splice.remove(result, 'requestState')
   spliceMeta(splice, result, options.serverInfo)

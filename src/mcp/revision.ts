@@ -9,8 +9,6 @@ export interface Knows {
   readonly elicitation: 'none' | 'plain' | 'modes'
   /** `sampling` is declared with `context` and `tools` (X-CAP-09). */
   readonly samplingMembers: boolean
-  /** `completions` is a server capability; before that nothing told who completes (X-CAP-04). */
-  readonly completions: boolean
   /** `context` of a completion and `title` of its reference (X-RES-06). */
   readonly completionContext: boolean
   /** Lists of strings among the fields of a form (X-ANS-03). */
@@ -24,14 +22,13 @@ export interface Knows {
 const v2024_11_05: Knows = {
   elicitation: 'none',
   samplingMembers: false,
-  completions: false,
   completionContext: false,
   formLists: false,
   sampled: ['text', 'image'],
   sampledLists: false,
 }
 
-const v2025_03_26: Knows = { ...v2024_11_05, completions: true, sampled: ['text', 'image', 'audio'] }
+const v2025_03_26: Knows = { ...v2024_11_05, sampled: ['text', 'image', 'audio'] }
 
 const v2025_06_18: Knows = { ...v2025_03_26, elicitation: 'plain', completionContext: true }
 

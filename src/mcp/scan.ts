@@ -155,10 +155,11 @@ function readArray(text: Buffer, start: number, item: Plan, room: number, settin
   }
 }
 
-/** A name as a step of a path, cut short: it may be as long as the text. */
+/** A name as a step of a path; cut short, since it may be as long as the text. */
 function stepOf(text: Buffer, start: number, end: number): string {
-  const written = text.toString('utf8', start + 1, Math.min(end - 1, start + 65))
-  return /^[\w$/.-]+$/.test(written) ? written : JSON.stringify(written)
+  const name =
+    end - start > 80 ? `${text.toString('utf8', start + 1, start + 64)}…` : decode(text, start, end)
+  return /^[\w$/.-]+$/.test(name) ? name : JSON.stringify(name)
 }
 
 /** Where the first byte is that a decoder would replace. */

@@ -1,6 +1,6 @@
-import { inputRequest } from './inputRequest.ts'
-import { codeOf, type IncomingResponse, readAs } from './message.ts'
-import { at, each, type Shape, stringOf, textOf, type Value } from './scan.ts'
+import { inputRequest, type QuestionParams, questionShape } from './inputRequest.ts'
+import { codeOf, type IncomingResponse } from './message.ts'
+import { at, each, ScanError, type Shape, scan, stringOf, textOf, type Value } from './scan.ts'
 
 export interface UrlElicitation {
   /** The input request's JSON bytes, without `elicitationId`. */
@@ -11,9 +11,7 @@ export interface UrlElicitation {
 
 const URL_ELICITATION_REQUIRED = -32042
 
-const dataShape = {
-  elicitations: each({ mode: true, message: true, url: true, elicitationId: true }),
-} as const satisfies Shape
+const dataShape = { elicitations: each(true) } as const satisfies Shape
 
 /**
  * What a `-32042` error wants to have opened before the call is made again, as input requests (X-ERR-02);
@@ -22,21 +20,35 @@ const dataShape = {
  */
 export function urlElicitations(incoming: IncomingResponse): UrlElicitation[] | undefined {
   const data = at(incoming.root, 'error', 'data')
-  if (codeOf(incoming) !== URL_ELICITATION_REQUIRED || data?.kind !== 'object') return undefined
-  const text = textOf(incoming.text, data)
-  const entries = at(readAs(text, dataShape, { strict: true }), 'elicitations')?.items ?? []
-  const wanted = entries.filter((entry) => isUrlRequest(text, entry))
-  if (wanted.length === 0) return undefined
-  return wanted.map((entry) => ({
-    input: inputRequest(textOf(text, entry), { method: 'elicitation/create', samplingContext: false }),
-    elicitationId: stringOf(text, at(entry, 'elicitationId')),
-  }))
+  if (codeOf(incoming) !== URL_ELICITATION_REQUIRED || data === undefined) return undefined
+  try {
+    const text = textOf(incoming.text, data)
+    const entries = at(scan(text, dataShape, { strict: true }), 'elicitations')?.items ?? []
+    const wanted = entries.map((entry) => readEntry(text, entry)).filter(isUrlRequest)
+    return wanted.length === 0 ? undefined : wanted.map(elicitationOf)
+  } catch (error) {
+    if (error instanceof ScanError) return undefined
+    throw error
+  }
 }
 
-function isUrlRequest(text: Buffer, entry: Value): boolean {
+function readEntry(text: Buffer, entry: Value): QuestionParams {
+  const own = textOf(text, entry)
+  return { text: own, root: scan(own, questionShape) }
+}
+
+function isUrlRequest({ text, root }: QuestionParams): boolean {
   return (
-    stringOf(text, at(entry, 'mode')) === 'url' &&
-    at(entry, 'message')?.kind === 'string' &&
-    URL.canParse(stringOf(text, at(entry, 'url')) ?? '')
+    stringOf(text, at(root, 'mode')) === 'url' &&
+    at(root, 'message')?.kind === 'string' &&
+    URL.canParse(stringOf(text, at(root, 'url')) ?? '')
   )
+}
+
+function elicitationOf(params: QuestionParams): UrlElicitation {
+  const { text, root } = params
+  return {
+    input: inputRequest('elicitation/create', params, false),
+    elicitationId: stringOf(text, at(root, 'elicitationId')),
+  }
 }

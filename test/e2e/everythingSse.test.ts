@@ -1,0 +1,3 @@
+import { describeEverything } from './everythingSuite.ts'
+
+describeEverything('sse')
