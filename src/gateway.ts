@@ -7,6 +7,7 @@ import { createOutcomes } from './exchange/outcomes.ts'
 import { createAdmin } from './http/admin.ts'
 import { isLoopback } from './http/loopback.ts'
 import { createDoor } from './http/server.ts'
+import type { Answer, ModernRequest } from './mcp/request.ts'
 import { methods, type RouteHouse } from './methods.ts'
 import { createLog, type Log } from './observe/log.ts'
 import type { Options, RouteOptions } from './options/schema.ts'
@@ -69,10 +70,11 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
   }
 
   function identifyFor(route: RouteOptions) {
-    return createIdentify({ keyring, from: options.principal.from, forwardHeaders: route.upstream.forwardHeaders })
+    const from = options.principal.from === 'none' ? 'none' : 'authorization'
+    return createIdentify({ keyring, from, forwardHeaders: route.upstream.forwardHeaders })
   }
 
-  const serve: Parameters<typeof createDoor>[0]['serve'] = (route, request, answer) => {
+  function serve(route: RouteOptions, request: ModernRequest, answer: Answer): void | Promise<void> {
     const found = houses.get(route.path)
     const method = methods.get(request.method)
     if (found === undefined || method === undefined) {

@@ -56,11 +56,11 @@ async function call(sdk: typeof import('@modelcontextprotocol/client'), url: str
 
   let rounds = 0
   const watched: typeof fetch = async (input, init) => {
-    const request = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
+    const request: Shown | undefined = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
     if (request !== undefined) narrator.message('client → proxy', kindOf(request), request)
     const response = await fetch(input, init)
     if (response.headers.get('content-type')?.includes('json')) {
-      const answer = await response.clone().json()
+      const answer: Shown = JSON.parse(await response.clone().text())
       narrator.message('client ← proxy', kindOf(answer), answer)
       if (answer.result?.resultType === 'input_required') {
         rounds += 1
@@ -80,7 +80,14 @@ async function call(sdk: typeof import('@modelcontextprotocol/client'), url: str
   return content?.type === 'text' ? content.text : ''
 }
 
-function kindOf(message: { method?: string; id?: unknown; result?: { resultType?: unknown }; error?: unknown }): string {
+interface Shown {
+  readonly method?: string
+  readonly id?: unknown
+  readonly result?: { readonly resultType?: unknown }
+  readonly error?: unknown
+}
+
+function kindOf(message: Shown): string {
   if (message.method !== undefined) return message.id === undefined ? `notification ${message.method}` : `request ${message.method}`
   if (message.error !== undefined) return 'error'
   return typeof message.result?.resultType === 'string' ? `result, resultType "${message.result.resultType}"` : 'result'

@@ -209,5 +209,5 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
 
 function digestOfParams({ text, root }: ModernRequest): Buffer {
   const params = at(root, 'params')
-  return canonicalDigest(text, params ?? { start: 0 }, ['_meta', 'inputResponses', 'requestState'])
+  return canonicalDigest(text, params, ['_meta', 'inputResponses', 'requestState'])
 }

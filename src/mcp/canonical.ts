@@ -20,6 +20,9 @@ interface MemberForm {
   readonly form: string
 }
 
+/** A name whose bytes are its characters. */
+const PLAIN = /^[ -[\]-~]*$/
+
 /** With the `u` flag a pair is one character and does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
@@ -34,10 +37,10 @@ const none: ReadonlySet<string> = new Set()
  */
 export function canonicalDigest(
   text: Buffer,
-  value: { readonly start: number } = { start: 0 },
+  value: { readonly start: number; readonly end: number } = { start: 0, end: text.length },
   omit: readonly string[] = [],
 ): Buffer {
-  const form = createForms(text, skipSpace(text, value.start)).next(new Set(omit))
+  const form = createForms(text.subarray(value.start, value.end)).next(new Set(omit))
   return createHash('sha256').update(form, 'latin1').digest()
 }
 
@@ -45,8 +48,9 @@ export function canonicalDigest(
  * Writes canonical forms, as strings with one character a byte. Each form tells its own end: literals are a
  * letter, numbers end in `;`, strings begin with their length, arrays and objects are bracketed.
  */
-function createForms(text: Buffer, start: number) {
-  let at = start
+function createForms(text: Buffer) {
+  const chars = text.toString('latin1') // one conversion; slices of it are cheap
+  let at = skipSpace(text, 0)
 
   /** The form of the value at `at`, which then stands behind it. */
   function next(omit: ReadonlySet<string>): string {
@@ -58,7 +62,7 @@ function createForms(text: Buffer, start: number) {
         return array()
       case QUOTE:
         at = stringEnd(text, at, false)
-        return stringForm(text, first, at)
+        return stringForm(first, at)
       case 0x74:
       case 0x66:
       case 0x6e:
@@ -66,7 +70,7 @@ function createForms(text: Buffer, start: number) {
         return String.fromCharCode(text[first] as number)
       default:
         at = numberEnd(text, at)
-        return `${canonicalNumber(text.toString('latin1', first, at))};`
+        return `${canonicalNumber(chars.slice(first, at))};`
     }
   }
 
@@ -77,25 +81,27 @@ function createForms(text: Buffer, start: number) {
       const first = at
       const end = stringEnd(text, at, false)
       at = valueStart(text, end)
-      const name = decode(text, first, end)
-      const form = stringForm(text, first, end) + next(none)
+      const name = nameOf(first, end)
+      const form = stringForm(first, end) + next(none)
       if (!omit.has(name)) members.push({ name, form })
       skipComma()
     }
     at++
     members.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-    return `{${members.map(({ form }) => form).join('')}}`
+    let form = '{'
+    for (const member of members) form += member.form
+    return `${form}}`
   }
 
   function array(): string {
-    const items: string[] = []
+    let form = '['
     at = skipSpace(text, at + 1)
     while (text[at] !== CLOSE_BRACKET) {
-      items.push(next(none))
+      form += next(none)
       skipComma()
     }
     at++
-    return `[${items.join('')}]`
+    return `${form}]`
   }
 
   function skipComma(): void {
@@ -103,15 +109,20 @@ function createForms(text: Buffer, start: number) {
     if (text[at] === COMMA) at = skipSpace(text, at + 1)
   }
 
-  return { next }
-}
+  function nameOf(start: number, end: number): string {
+    const written = chars.slice(start + 1, end - 1)
+    return PLAIN.test(written) ? written : decode(text, start, end)
+  }
 
-/** UTF-8 has no form for a lone surrogate; strings with one are written in code units, marked `w`. */
-function stringForm(text: Buffer, start: number, end: number): string {
-  const written = text.toString('latin1', start + 1, end - 1)
-  if (!written.includes('\\')) return `s${written.length}:${written}`
-  const decoded = decode(text, start, end)
-  const whole = !LONE_SURROGATE.test(decoded)
-  const bytes = Buffer.from(decoded, whole ? 'utf8' : 'utf16le').toString('latin1')
-  return `${whole ? 's' : 'w'}${bytes.length}:${bytes}`
+  /** UTF-8 has no form for a lone surrogate; strings with one are written in code units, marked `w`. */
+  function stringForm(start: number, end: number): string {
+    const written = chars.slice(start + 1, end - 1)
+    if (!written.includes('\\')) return `s${written.length}:${written}`
+    const decoded = decode(text, start, end)
+    const whole = !LONE_SURROGATE.test(decoded)
+    const bytes = Buffer.from(decoded, whole ? 'utf8' : 'utf16le').toString('latin1')
+    return `${whole ? 's' : 'w'}${bytes.length}:${bytes}`
+  }
+
+  return { next }
 }

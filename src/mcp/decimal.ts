@@ -1,12 +1,16 @@
 /** Digits that a double surely holds. */
 const SAFE_DIGITS = 15
 
+/** An integer that has nothing to be taken off, by far the most frequent kind. */
+const PLAIN = /^-?\d*[1-9]$/
+
 /**
  * One spelling for each decimal value: significant digits without zeros at either end, `e`, exponent.
  * `1`, `1.0` and `10e-1` are all `1e0`; every zero is `0`. Exact for numbers of any size and linear in
  * their length, since the exponent is never carried out.
  */
 export function canonicalNumber(written: string): string {
+  if (written.length <= SAFE_DIGITS && PLAIN.test(written)) return `${written}e0`
   const sign = written.startsWith('-') ? '-' : ''
   const mark = written.search(/[eE]/)
   const mantissa = written.slice(sign.length, mark === -1 ? undefined : mark)

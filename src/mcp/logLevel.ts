@@ -2,7 +2,7 @@ import type { Incoming } from './message.ts'
 import { at, textOf } from './scan.ts'
 
 /** The levels of log messages, the most verbose first (RFC 5424). */
-const levels: readonly string[] = [
+export const logLevels: readonly string[] = [
   'debug',
   'info',
   'notice',
@@ -26,5 +26,5 @@ export function atLeast(level: string | undefined, threshold: string | undefined
 }
 
 function rank(level: string | undefined): number {
-  return level === undefined ? -1 : levels.indexOf(level)
+  return level === undefined ? -1 : logLevels.indexOf(level)
 }

@@ -16,7 +16,7 @@ export interface SseListener {
 }
 
 export interface SseReaderOptions {
-  /** Bytes that one event, or a line without end, may hold; default 32 MiB. */
+  /** Bytes that one event may have as it is written, field names included; default 32 MiB. */
   readonly maxEventBytes?: number
 }
 
@@ -45,21 +45,22 @@ export function createSseReader(
 ) {
   let opening: string | undefined = ''
   let afterCr = false
+  let written = 0
   let failure: unknown
 
   const parser = createParser({
     onEvent({ event, data, id }) {
       if (data.length > maxEventBytes) throw new SseTooLarge(maxEventBytes)
+      written = 0
       on.event({ event: fromLatin1(event), data: Buffer.from(data, 'latin1'), id: fromLatin1(id) })
     },
     onRetry(ms) {
       if (Number.isSafeInteger(ms)) on.retry?.(ms)
     },
-    onComment: () => on.comment?.(),
-    onError(error) {
-      if (error.type === 'max-buffer-size-exceeded') throw new SseTooLarge(maxEventBytes)
+    onComment(comment) {
+      written -= comment.length + 2 // it is not kept, nor its colon and line end
+      on.comment?.()
     },
-    maxBufferSize: maxEventBytes,
   })
   parser.feed('') // it looks for a byte order mark in its first chunk only; we look ourselves, see `afterBom`
 
@@ -70,7 +71,12 @@ export function createSseReader(
   function push(chunk: Buffer): void {
     if (failure !== undefined) throw failure
     try {
-      parser.feed(toLf(afterBom(chunk.toString('latin1'))))
+      const chars = toLf(afterBom(chunk.toString('latin1')))
+      written += chars.length
+      parser.feed(chars)
+      // The parser's own limit counts data only; each of its lines costs memory even if it is empty.
+      if (chars.endsWith('\n\n')) written = 0
+      if (written > maxEventBytes) throw new SseTooLarge(maxEventBytes)
     } catch (error) {
       failure = error
       throw error

@@ -31,7 +31,8 @@ describe.each(MODES)('calls do not touch each other, mode %s', (mode) => {
     const calls = FIFTY.map((key) =>
       startCall(url, toolCall('slow', { key, steps: 2 }, { id: 1, progressToken: 'p', capabilities })),
     )
-    await Promise.all(FIFTY.map(() => upstream.next((each) => each.what === 'call')))
+    // Progress and result may ride different streams: the result waits until the progress was seen.
+    await Promise.all(calls.map(async (call) => [await call.next(), await call.next()]))
     for (const key of [...FIFTY].reverse()) upstream.open(key)
     const answers = await Promise.all(calls.map((call) => call.answer))
     for (const [index, answer] of answers.entries()) {

@@ -164,6 +164,7 @@ describe('limits', () => {
     ['one line without end', [Buffer.from('data: '), ...Array(3).fill(filled(400))]],
     ['a comment without end', [Buffer.from(':'), ...Array(3).fill(filled(400))]],
     ['many lines', Array(300).fill(Buffer.from('data: xxx\n'))],
+    ['many empty lines', Array(200).fill(Buffer.from('data:\n'))],
     ['an event in one chunk', [Buffer.concat([Buffer.from('data: '), filled(1001), Buffer.from('\n\n')])]],
   ])('%s', (_, chunks: Buffer[]) => {
     expect(() => read(chunks, { maxEventBytes: 1000 })).toThrow(tooLarge)
@@ -184,6 +185,13 @@ describe('limits', () => {
     const chunk = Buffer.concat([Buffer.from(':\ndata: '), filled(900), Buffer.from('\n\n')])
     expect(read(Array(50).fill(chunk), { maxEventBytes: 1000 })).toMatchObject({ comments: 50 })
   })
+
+  test.each([':\n\n', ': ping\n', ': ping\r\r', 'event: ping\r\n\r\n', '\n\n', 'id: 1\n\n'])(
+    'a stream that is only kept alive may go on: %j',
+    (sign) => {
+      expect(read(Array(400).fill(Buffer.from(sign)), { maxEventBytes: 1000 }).events).toEqual([])
+    },
+  )
 
   test('30 MiB in one line, in chunks of 64 KiB', () => {
     const chunk = filled(64 * 1024)

@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+import { cac } from 'cac'
+import { version } from './version.ts'
+
+const cli = cac('mrtr-proxy')
+
+cli
+  .command('serve', 'Serve the routes of the options')
+  .option('--upstream <url>', 'The legacy server; complete on its own, served at /mcp')
+  .option('--listen <address>', 'Where clients connect (default: 127.0.0.1:8808)')
+  .option('--admin <address>', 'Where health is told, or off (default: 127.0.0.1:8809)')
+  .option('--config <file>', 'YAML file with options')
+  .option('--set <path=value>', 'Sets one option, such as routes.0.exchange.holdMs=0; may be repeated')
+  .option('--log-level <level>', 'silent, fatal, error, warn, info, debug or trace')
+  .example('  mrtr-proxy serve --upstream http://127.0.0.1:3001/sse')
+  .action(async flags => {
+    const { serve } = await import('./serve.ts')
+    await serve(flags)
+  })
+
+cli.command('demo', 'Show a call over two rounds, with a legacy server and the official client').action(async () => {
+  const { runDemo } = await import('./demo/demo.ts')
+  process.exitCode = await runDemo()
+})
+
+cli.command('keys', 'Print a new random key for requestState.keys').action(async () => {
+  const { randomBytes } = await import('node:crypto')
+  process.stdout.write(`${randomBytes(32).toString('base64url')}\n`)
+})
+
+for (const name of ['probe', 'inspect']) {
+  cli.command(`${name} <url>`, 'Not in this version').action(() => fail(`${name} is not in this version`))
+}
+
+cli.help()
+cli.version(version)
+
+function fail(line: string): void {
+  process.stderr.write(`mrtr-proxy: ${line}\n`)
+  process.exitCode = 2
+}
+
+try {
+  const { args, options } = cli.parse(process.argv, { run: false })
+  if (cli.matchedCommand !== undefined) await cli.runMatchedCommand()
+  else if (!options.help && !options.version) {
+    fail(args[0] === undefined ? 'a command is missing: see --help' : `there is no command ${args[0]}: see --help`)
+  }
+} catch (error) {
+  fail(error instanceof Error ? error.message : String(error))
+}
