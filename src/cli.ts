@@ -5,23 +5,29 @@ import { version } from './version.ts'
 const cli = cac('mrtr-proxy')
 
 cli
-  .command('serve', 'Serve the routes of the options')
-  .option('--upstream <url>', 'The legacy server; complete on its own, served at /mcp')
-  .option('--listen <address>', 'Where clients connect (default: 127.0.0.1:8808)')
+  .command('serve', 'Run the proxy in front of legacy MCP servers')
+  .option(
+    '--upstream <url>',
+    'URL of the legacy server, Streamable HTTP or HTTP+SSE; all that is needed, served at /mcp',
+  )
+  .option('--listen <address>', 'Where clients connect, host:port or a port (default: 127.0.0.1:8808)')
   .option('--admin <address>', 'Where health is told, or off (default: 127.0.0.1:8809)')
-  .option('--config <file>', 'YAML file with options')
+  .option('--config <file>', 'YAML file with options; see config/ in the package for two to start from')
   .option('--set <path=value>', 'Sets one option, such as routes.0.exchange.holdMs=0; may be repeated')
-  .option('--log-level <level>', 'silent, fatal, error, warn, info, debug or trace')
+  .option('--log-level <level>', 'silent, fatal, error, warn, info, debug or trace (default: info)')
   .example('  mrtr-proxy serve --upstream http://127.0.0.1:3001/sse')
-  .action(async flags => {
+  .example('  mrtr-proxy serve --config proxy.yaml --set http.drainMs=5000')
+  .action(async (flags) => {
     const { serve } = await import('./serve.ts')
     await serve(flags)
   })
 
-cli.command('demo', 'Show a call over two rounds, with a legacy server and the official client').action(async () => {
-  const { runDemo } = await import('./demo/demo.ts')
-  process.exitCode = await runDemo()
-})
+cli
+  .command('demo', 'Show a call over two rounds, with a legacy server and the official client')
+  .action(async () => {
+    const { runDemo } = await import('./demo/demo.ts')
+    process.exitCode = await runDemo()
+  })
 
 cli.command('keys', 'Print a new random key for requestState.keys').action(async () => {
   const { randomBytes } = await import('node:crypto')
@@ -44,7 +50,11 @@ try {
   const { args, options } = cli.parse(process.argv, { run: false })
   if (cli.matchedCommand !== undefined) await cli.runMatchedCommand()
   else if (!options.help && !options.version) {
-    fail(args[0] === undefined ? 'a command is missing: see --help' : `there is no command ${args[0]}: see --help`)
+    fail(
+      args[0] === undefined
+        ? 'a command is missing: see --help'
+        : `there is no command ${args[0]}: see --help`,
+    )
   }
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error))

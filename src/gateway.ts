@@ -53,15 +53,19 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
   if (keyring.ephemeral) log.info('no keys are set: request states end with this process')
   const states = createRequestStates({ keyring, clock })
   const outcomes = createOutcomes(() => clock.now())
-  const houses = new Map<string, RouteHouse>(options.routes.map(route => [route.path, house(route)]))
+  const houses = new Map<string, RouteHouse>(options.routes.map((route) => [route.path, house(route)]))
   const door = createDoor({ options, identifyFor, serve, log, clock })
-  const admin = options.admin === 'off' ? undefined : createAdmin({ listen: options.admin, ready: () => !draining })
+  const admin =
+    options.admin === 'off' ? undefined : createAdmin({ listen: options.admin, ready: () => !draining })
   let draining = false
   let closing: Promise<Counts> | undefined
 
   function house(route: RouteOptions): RouteHouse {
     const upstream = createUpstream(route, clock, () =>
-      log.warn({ route: route.path }, 'the upstream sends its requests to all sessions: one call at a time can be asked'),
+      log.warn(
+        { route: route.path },
+        'the upstream sends its requests to all sessions: one call at a time can be asked',
+      ),
     )
     const { anonymous } = route.sessions
     const shareAnonymous = anonymous === 'share' || (anonymous === 'auto' && isLoopback(options.listen))
@@ -103,11 +107,11 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     draining = true
     door.drain()
     const { lameDuckMs, drainMs } = options.http
-    if (lameDuckMs > 0) await new Promise<void>(resolve => void clock.after(lameDuckMs, resolve))
+    if (lameDuckMs > 0) await new Promise<void>((resolve) => void clock.after(lameDuckMs, resolve))
     for (const each of houses.values()) each.exchanges.drain()
-    await new Promise<void>(resolve => {
+    await new Promise<void>((resolve) => {
       const stop = clock.after(drainMs, resolve)
-      void Promise.all([...houses.values()].map(each => each.exchanges.idle())).then(() => {
+      void Promise.all([...houses.values()].map((each) => each.exchanges.idle())).then(() => {
         stop()
         resolve()
       })
@@ -120,9 +124,9 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     closing ??= (async () => {
       door.drain()
       const all = [...houses.values()]
-      await Promise.all(all.map(each => each.exchanges.close()))
+      await Promise.all(all.map((each) => each.exchanges.close()))
       await Promise.all([door.close(), admin?.close()])
-      await Promise.all(all.map(each => each.upstream.close()))
+      await Promise.all(all.map((each) => each.upstream.close()))
       return counts()
     })()
     return closing
@@ -133,7 +137,7 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
       const address = await door.listen()
       await admin?.listen()
       const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
-      return { port: address.port, url: path => `http://${host}:${address.port}${path}` }
+      return { port: address.port, url: (path) => `http://${host}:${address.port}${path}` }
     },
     handle: door.handle,
     counts,

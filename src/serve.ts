@@ -8,7 +8,7 @@ export interface ServeFlags {
   readonly upstream?: string
   readonly listen?: string | number
   readonly admin?: string | number
-  readonly config?: string
+  readonly config?: string | number
   readonly set?: string | readonly string[]
   readonly logLevel?: string
 }
@@ -23,7 +23,10 @@ export async function serve(flags: ServeFlags): Promise<void> {
     gateway = createGateway(options, { log })
     const { url } = await gateway.listen()
     for (const route of options.routes) {
-      log.info({ url: url(route.path), upstream: new URL(route.upstream.url).host, admin: options.admin }, 'serving')
+      log.info(
+        { url: url(route.path), upstream: new URL(route.upstream.url).host, admin: options.admin },
+        'serving',
+      )
     }
   } catch (error) {
     process.stderr.write(`mrtr-proxy: cannot start: ${error instanceof Error ? error.message : error}\n`)
@@ -35,7 +38,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
 function load(flags: ServeFlags): Options | undefined {
   try {
     return loadOptions({
-      file: flags.config,
+      file: flags.config?.toString(),
       env: process.env,
       flags: {
         upstream: flags.upstream,
@@ -59,7 +62,7 @@ function handleSignals(gateway: Gateway, log: Log): void {
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'draining')
-    void gateway.drain().then(left => {
+    void gateway.drain().then((left) => {
       log.info(left, 'stopped')
       process.exit(0)
     })

@@ -7,6 +7,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     pool: 'forks',
-    reporters: ['default'],
+    reporters: process.env.CI ? ['default', 'json'] : ['default'],
+    outputFile: { json: 'coverage/tests.json' },
   },
 })

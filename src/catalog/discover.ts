@@ -1,7 +1,7 @@
 import { discoverResult } from '../mcp/capabilities.ts'
+import type { Answer, ModernRequest } from '../mcp/request.ts'
 import type { Hints } from '../mcp/resultDown.ts'
 import { SUPPORTED_REVISIONS } from '../mcp/revisions.ts'
-import type { Answer, ModernRequest } from '../mcp/request.ts'
 import type { Want } from '../upstream/pool.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 

@@ -12,17 +12,25 @@ const REVISION = '2026-07-28'
  * @returns the exit code: 0 only if the call completed
  */
 export async function runDemo(): Promise<number> {
-  const narrator = createNarrator(text => process.stdout.write(text), process.stdout.isTTY === true)
+  const narrator = createNarrator((text) => process.stdout.write(text), process.stdout.isTTY === true)
   const sdk = await import('@modelcontextprotocol/client').catch(() => undefined)
   if (sdk === undefined) {
-    narrator.say('The demo needs @modelcontextprotocol/client 2.x: run it from a checkout, or install that package.')
+    narrator.say(
+      'The demo needs @modelcontextprotocol/client 2.x: run it from a checkout, or install that package.',
+    )
     return 2
   }
 
-  narrator.step('1. A server that nobody will rewrite: HTTP+SSE of 2024-11-05, a session, questions in mid-call.')
+  narrator.step(
+    '1. A server that nobody will rewrite: HTTP+SSE of 2024-11-05, a session, questions in mid-call.',
+  )
   const server = await startLegacyServer((direction, message) => {
     if (message.method !== undefined || message.id !== undefined) {
-      narrator.message(direction === 'received' ? 'proxy → server' : 'proxy ← server', kindOf(message), message)
+      narrator.message(
+        direction === 'received' ? 'proxy → server' : 'proxy ← server',
+        kindOf(message),
+        message,
+      )
     }
   })
   const gateway = createGateway(
@@ -33,26 +41,42 @@ export async function runDemo(): Promise<number> {
     narrator.say(`   server  ${server.url}\n   proxy   ${url('/mcp')}`)
     const text = await call(sdk, url('/mcp'), narrator)
     narrator.step(`5. Done: "${text}"`)
-    narrator.say('   The server saw one session and one call. The client saw three plain requests, each on its own.')
-    return text.includes('Lisbon') && text.includes('castle') && text.includes('file:///home/me/trips') ? 0 : 1
+    narrator.say(
+      '   The server saw one session and one call. The client saw three plain requests, each on its own.',
+    )
+    return text.includes('Lisbon') && text.includes('castle') && text.includes('file:///home/me/trips')
+      ? 0
+      : 1
   } finally {
     await gateway.close()
     server.close()
   }
 }
 
-async function call(sdk: typeof import('@modelcontextprotocol/client'), url: string, narrator: Narrator): Promise<string> {
+async function call(
+  sdk: typeof import('@modelcontextprotocol/client'),
+  url: string,
+  narrator: Narrator,
+): Promise<string> {
   const client = new sdk.Client(
     { name: 'demo-client', version: '1.0.0' },
-    { capabilities: { elicitation: {}, sampling: {}, roots: {} }, versionNegotiation: { mode: { pin: REVISION } } },
+    {
+      capabilities: { elicitation: {}, sampling: {}, roots: {} },
+      versionNegotiation: { mode: { pin: REVISION } },
+    },
   )
-  client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { city: 'Lisbon' } }))
+  client.setRequestHandler('elicitation/create', async () => ({
+    action: 'accept',
+    content: { city: 'Lisbon' },
+  }))
   client.setRequestHandler('sampling/createMessage', async () => ({
     role: 'assistant',
     model: 'demo-model',
     content: { type: 'text', text: 'the castle' },
   }))
-  client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///home/me/trips', name: 'trips' }] }))
+  client.setRequestHandler('roots/list', async () => ({
+    roots: [{ uri: 'file:///home/me/trips', name: 'trips' }],
+  }))
 
   let rounds = 0
   const watched: typeof fetch = async (input, init) => {
@@ -88,7 +112,10 @@ interface Shown {
 }
 
 function kindOf(message: Shown): string {
-  if (message.method !== undefined) return message.id === undefined ? `notification ${message.method}` : `request ${message.method}`
+  if (message.method !== undefined)
+    return message.id === undefined ? `notification ${message.method}` : `request ${message.method}`
   if (message.error !== undefined) return 'error'
-  return typeof message.result?.resultType === 'string' ? `result, resultType "${message.result.resultType}"` : 'result'
+  return typeof message.result?.resultType === 'string'
+    ? `result, resultType "${message.result.resultType}"`
+    : 'result'
 }

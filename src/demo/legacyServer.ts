@@ -47,7 +47,11 @@ export async function startLegacyServer(watch: Watch): Promise<{ url: string; cl
   }
 }
 
-async function receive(request: IncomingMessage, response: ServerResponse, take: (message: Message) => void): Promise<void> {
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+  take: (message: Message) => void,
+): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   response.writeHead(202).end()
@@ -70,7 +74,7 @@ function openSession(response: ServerResponse, id: string, watch: Watch) {
   function ask(method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> {
     questions += 1
     const question = questions
-    return new Promise(resolve => {
+    return new Promise((resolve) => {
       waiting.set(question, resolve)
       send({ id: question, method, params })
     })
@@ -91,7 +95,10 @@ function openSession(response: ServerResponse, id: string, watch: Watch) {
     ])
     const sight = (advice.content as { text?: string } | undefined)?.text ?? 'nothing'
     const [root] = (folders.roots ?? []) as { uri: string }[]
-    send({ id: call, result: { content: [{ type: 'text', text: `${city}: see ${sight}. Notes go to ${root?.uri}` }] } })
+    send({
+      id: call,
+      result: { content: [{ type: 'text', text: `${city}: see ${sight}. Notes go to ${root?.uri}` }] },
+    })
   }
 
   function take(message: Message): void {

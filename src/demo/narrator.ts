@@ -33,5 +33,7 @@ export type Narrator = ReturnType<typeof createNarrator>
 
 /** Long opaque texts, such as a request state, are shown by their beginning. */
 function shorten(_: string, value: unknown): unknown {
-  return typeof value === 'string' && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}… (${value.length} characters)` : value
+  return typeof value === 'string' && value.length > MAX_TEXT
+    ? `${value.slice(0, MAX_TEXT)}… (${value.length} characters)`
+    : value
 }

@@ -11,7 +11,8 @@ export interface Asked {
   readonly id: number
   /** Its key in `inputRequests`, unique over the exchange (M-MRTR-04). */
   readonly key: string
-  readonly request: IncomingRequest
+  /** Undefined for a URL that the upstream's error named: no answer is owed to it. */
+  readonly request: IncomingRequest | undefined
   readonly question: Question
   /** What goes upstream as the `result`, once a retry gave it. */
   answer: Buffer | undefined
@@ -32,8 +33,15 @@ export function createAsked() {
   }
 
   return {
-    add(request: IncomingRequest, question: Question): Asked {
-      const asked: Asked = { id: byId.size + 1, key: keyFor(question), request, question, answer: undefined, withdrawn: false }
+    add(question: Question, request?: IncomingRequest): Asked {
+      const asked: Asked = {
+        id: byId.size + 1,
+        key: keyFor(question),
+        request,
+        question,
+        answer: undefined,
+        withdrawn: false,
+      }
       keys.add(asked.key)
       byId.set(asked.id, asked)
       return asked
@@ -41,7 +49,7 @@ export function createAsked() {
     get: (id: number): Asked | undefined => byId.get(id),
     /** The question of this raw JSON-RPC id, the latest if an upstream reuses ids. */
     find(requestId: string): Asked | undefined {
-      return [...byId.values()].findLast(each => each.request.id.toString('latin1') === requestId)
+      return [...byId.values()].findLast((each) => each.request?.id.toString('latin1') === requestId)
     },
     all: (): IterableIterator<Asked> => byId.values(),
     /** The questions of these ids, for an `inputRequests` object. */
@@ -50,7 +58,10 @@ export function createAsked() {
       for (const id of ids) {
         const asked = byId.get(id)
         if (asked === undefined) continue
-        parts.push(Buffer.from(`${parts.length > 0 ? ',' : ''}${JSON.stringify(asked.key)}:`), asked.question.input)
+        parts.push(
+          Buffer.from(`${parts.length > 0 ? ',' : ''}${JSON.stringify(asked.key)}:`),
+          asked.question.input,
+        )
       }
       return Buffer.concat([Buffer.from('{'), ...parts, Buffer.from('}')])
     },

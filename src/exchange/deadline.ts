@@ -10,7 +10,12 @@ export interface Deadline {
 }
 
 /** Calls `over` once after `timeoutMs` without progress or `maxTimeoutMs` in all, pauses not counted (L-LIF-04). */
-export function createDeadline(clock: Clock, timeoutMs: number, maxTimeoutMs: number, over: () => void): Deadline {
+export function createDeadline(
+  clock: Clock,
+  timeoutMs: number,
+  maxTimeoutMs: number,
+  over: () => void,
+): Deadline {
   let total = maxTimeoutMs
   let left = timeoutMs
   let sinceMs: number | undefined

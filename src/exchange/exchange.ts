@@ -1,26 +1,35 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError, UpstreamRefusal } from '../errors.ts'
-import type { Capabilities } from '../mcp/capabilities.ts'
-import type { Caller, Answer, ModernRequest } from '../mcp/request.ts'
-import { at } from '../mcp/scan.ts'
-import { covers, readQuestion } from '../mcp/question.ts'
+import type { IncomingRequest, IncomingResponse } from '../mcp/message.ts'
+import { covers } from '../mcp/question.ts'
+import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
 import { requestUp } from '../mcp/requestUp.ts'
-import type { IncomingRequest } from '../mcp/message.ts'
+import { urlElicitations } from '../mcp/urlElicitations.ts'
 import type { Want } from '../upstream/pool.ts'
-import type { CallSink, Headers } from '../upstream/session.ts'
+import type { CallSink, Headers, Session } from '../upstream/session.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { type AskedBook, createAsked, digestOf, readEntries } from './asked.ts'
+import { type Asked, type AskedBook, createAsked, digestOf, readEntries } from './asked.ts'
 import { createDeadline } from './deadline.ts'
-import { abandonedAnswer, checkInputResponse } from './inputResponses.ts'
 import { inputRequired } from './inputRequired.ts'
+import { abandonedAnswer, checkInputResponse } from './inputResponses.ts'
+import { createIntake, type Taken } from './intake.ts'
 import { createKeepWaiting } from './keepWaiting.ts'
 import { createLegs, type Leg } from './legs.ts'
 import { createLine } from './line.ts'
 import { initialState, transition } from './machine.ts'
-import type { Outcome } from './outcome.ts'
 import { missingCapability } from './missingCapability.ts'
+import type { Outcome } from './outcome.ts'
 import { type Hints, outcomeOf, undeclaredMethod } from './outcomeOf.ts'
-import type { Effect, Event, Limits, Round, State, TimerName } from './state.ts'
+import {
+  type Effect,
+  type Event,
+  type Limits,
+  MAX_QUESTIONS_PER_ROUND,
+  type Round,
+  type State,
+  type TimerName,
+} from './state.ts'
+import { completionOf, declinedBy, urlQuestion } from './urlRound.ts'
 
 export interface ExchangeOptions {
   readonly id: string
@@ -28,13 +37,19 @@ export interface ExchangeOptions {
   readonly clock: Clock
   readonly limits: Limits
   readonly want: Want
-  /** It may be asked: the method has rounds and its client declared something. */
+  /** Its session is its alone. */
   readonly exclusive: boolean
+  /** It may be asked: the method has rounds and its client declared something. */
+  readonly mayAsk: boolean
+  /** The method has rounds at all. */
+  readonly rounds: boolean
   readonly requestTimeoutMs: number
   readonly maxTimeoutMs: number
   readonly hints: Hints
   /** Seals the request state of a round. */
   readonly seal: (round: Round, first: ModernRequest, caller: Caller) => string
+  /** Has the upstream send log messages of this level on the session. */
+  readonly setLogLevel: (session: Session, level: string, credentials: Headers) => Promise<void>
   readonly onSuspended: (yes: boolean) => void
   /** It asked its client; calls of this name are known to ask from now on. */
   readonly onAsked: () => void
@@ -60,27 +75,32 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   const asked: AskedBook = createAsked()
   const tokens = new Map<number, string>()
   const timers = new Map<TimerName, () => void>()
-  const given = at(first.root, 'params', 'inputResponses') === undefined ? undefined : first
+  const take = createIntake({ book: asked, first, mayAsk: options.mayAsk })
   /** What was refused upstream for want of a declared capability (M-BASE-16). */
   let undeclared: Readonly<Record<string, unknown>> | undefined
   let state: State<Outcome> = initialState()
   let lastHeardMs = clock.now()
+  /** The session whose upstream wants URLs opened before the call runs. */
+  let postponedBy: Session | undefined
   let queue: Event<Outcome>[] | undefined
   let releasing = Promise.resolve()
   let released = (): void => undefined
-  const whenReleased = new Promise<void>(resolve => {
+  const whenReleased = new Promise<void>((resolve) => {
     released = resolve
   })
 
   const deadline = createDeadline(clock, options.requestTimeoutMs, options.maxTimeoutMs, () => {
-    dispatch({ on: 'timeout', error: new GatewayError('upstream_timeout', 'the upstream did not answer in time') })
+    dispatch({
+      on: 'timeout',
+      error: new GatewayError('upstream_timeout', 'the upstream did not answer in time'),
+    })
   })
-  const waiting = createKeepWaiting(clock, message => void line.session()?.notify(message))
+  const waiting = createKeepWaiting(clock, (message) => void line.session()?.notify(message))
 
   const sink: CallSink = {
     question(request, own) {
       heard()
-      question(request, own)
+      question(request, !own && state.sent)
     },
     withdrawn(id) {
       const found = asked.find(id)
@@ -93,14 +113,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       if (notification.method === 'notifications/progress') deadline.touch()
       if (own || OFF_STREAM.has(notification.method)) legs.notify(notification)
     },
-    lost: error => dispatch({ on: 'upstreamLost', error }),
-    response(response) {
-      const session = line.session()
-      const handshake = session?.handshake
-      const outcome = outcomeOf(response, { first, handshake, hints: options.hints, rounds: state.askingRounds > 0, undeclared })
-      if (outcome.kind === 'error' && outcome.error instanceof GatewayError) session?.retire()
-      dispatch({ on: 'result', outcome })
-    },
+    lost: (error) => dispatch({ on: 'upstreamLost', error }),
+    response,
     failed: ({ error }) => dispatch({ on: 'upstreamLost', error }),
   }
 
@@ -151,10 +165,12 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
 
   function perform(effect: Effect<Outcome>): void {
     switch (effect.do) {
+      case 'lease':
+        return void lease()
       case 'send':
         return line.send(credentials())
       case 'answer':
-        return void answer(effect.id)
+        return answer(effect.id)
       case 'abandon':
         return abandon(effect.id)
       case 'refuse':
@@ -162,9 +178,9 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       case 'ask':
         return ask(effect.round, effect.legs)
       case 'reply':
-        return each(effect.legs, leg => reply(leg, effect.outcome))
+        return each(effect.legs, (leg) => reply(leg, effect.outcome))
       case 'fail':
-        return each(effect.legs, leg => leg.answer.fail(effect.error))
+        return each(effect.legs, (leg) => leg.answer.fail(effect.error))
       case 'cancel':
         return line.cancel(credentials())
       case 'release':
@@ -185,66 +201,78 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     }
   }
 
-  function question(request: IncomingRequest, own: boolean): void {
-    const leg = legs.newest()
+  function question(request: IncomingRequest, patient: boolean): void {
     const session = line.session()
-    if (leg === undefined || session === undefined) return
-    const read = readOr(request, leg.capabilities)
-    if (read === undefined) return
-    if (!read.ok) {
-      undeclared = read.undeclared ?? undeclared
-      refuse(request, errorPayload(read.code, read.message))
+    const leg = legs.newest()
+    if (session === undefined || leg === undefined) return
+    let taken: Taken
+    try {
+      taken = take(request, leg.capabilities, session.handshake.revision)
+    } catch (error) {
+      session.retire()
+      dispatch({ on: 'upstreamLost', error })
       return
     }
-    const taken = asked.add(request, read.question)
-    if (givenFor(taken.key, read.question.preferredKey)) {
-      const payload = firstAnswerTo(taken.id)
-      if (payload !== undefined) {
-        void postAnswer(taken.id, payload, leg.request.caller.credentials)
-        return
-      }
-    }
-    const patient = !own && read.question.kind === 'roots' && state.sent
-    options.onAsked()
-    dispatch({ on: 'question', id: taken.id, patient, now: clock.now() })
-  }
-
-  /** Reads a question; one that no client could parse is a fault of the upstream, which ends the call. */
-  function readOr(request: IncomingRequest, capabilities: Capabilities): ReturnType<typeof readQuestion> | undefined {
-    try {
-      return readQuestion(request, { capabilities })
-    } catch (error) {
-      line.session()?.retire()
-      dispatch({ on: 'upstreamLost', error })
-      return undefined
+    switch (taken.is) {
+      case 'asked':
+        options.onAsked()
+        return dispatch({
+          on: 'question',
+          id: taken.asked.id,
+          patient: patient && isRoots(taken.asked),
+          now: clock.now(),
+        })
+      case 'answered':
+        return void postAnswer(taken.asked, taken.payload, leg.request.caller.credentials)
+      case 'kept':
+        return session.keepRoots([request])
+      case 'refused':
+        undeclared = taken.undeclared ?? undeclared
+        return refuse(request, errorPayload(taken.code, taken.message))
+      default:
+        taken satisfies never
     }
   }
 
-  /** Answers given with the first leg serve questions whose key came from the upstream (M-MRTR-14). */
-  function givenFor(key: string, preferredKey: string | undefined): boolean {
-    return given !== undefined && key === preferredKey
+  /** The upstream wants URLs opened before it runs the call (X-ERR-02, X-ERR-03). */
+  function response(incoming: IncomingResponse): void {
+    const elicitations = options.rounds ? urlElicitations(incoming) : undefined
+    if (elicitations === undefined) return result(incoming)
+    if (legs.newest()?.capabilities.url !== true) {
+      return dispatch({
+        on: 'result',
+        outcome: { kind: 'error', error: missingCapability({ elicitation: { url: {} } }) },
+      })
+    }
+    postponedBy = line.session()
+    const ids = elicitations.slice(0, MAX_QUESTIONS_PER_ROUND).map((each) => asked.add(urlQuestion(each)).id)
+    dispatch({ on: 'postponed', ids })
   }
 
-  function firstAnswerTo(id: number): Buffer | undefined {
-    const question = asked.get(id)
-    const entry = given && question && readEntries(given, [question.key]).get(question.key)
+  function result(incoming: IncomingResponse): void {
     const session = line.session()
-    if (question === undefined || entry === undefined || session === undefined) return undefined
-    try {
-      return checkInputResponse(question.key, question.question, entry, session.handshake.revision)
-    } catch {
-      return undefined
+    const context = {
+      first,
+      handshake: session?.handshake,
+      hints: options.hints,
+      rounds: state.askingRounds > 0,
+      undeclared,
     }
+    const outcome = outcomeOf(incoming, context)
+    if (outcome.kind === 'error' && outcome.error instanceof GatewayError) session?.retire()
+    dispatch({ on: 'result', outcome })
   }
 
   function retry(request: ModernRequest, answer: Answer, number: number): void {
-    const round = state.rounds.find(each => each.number === number)
+    const round = state.rounds.find((each) => each.number === number)
     const entries = readEntries(request, keysOf(round))
     const leg = legs.add(request, answer)
-    const accepted: number[] = []
+    const accepted: Asked[] = []
     try {
       if (round !== undefined && round.digest === undefined && state.held === undefined) {
-        const open = state.pending.filter(each => round.shown.includes(each.id)).map(each => asked.get(each.id))
+        const open = state.pending
+          .filter((each) => round.shown.includes(each.id))
+          .map((each) => asked.get(each.id))
         for (const each of open) {
           const missing = each && covers(each.question, leg.capabilities)
           if (missing !== undefined) throw missingCapability(missing)
@@ -254,7 +282,7 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
           const entry = each && entries.get(each.key)
           if (each === undefined || entry === undefined) continue
           each.answer = checkInputResponse(each.key, each.question, entry, revision)
-          accepted.push(each.id)
+          accepted.push(each)
         }
       }
     } catch (error) {
@@ -262,8 +290,15 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       answer.fail(error)
       return
     }
-    const now = clock.now()
-    dispatch({ on: 'retry', leg: leg.number, round: number, digest: digestOf(entries), accepted, now })
+    dispatch({
+      on: 'retry',
+      leg: leg.number,
+      round: number,
+      digest: digestOf(entries),
+      accepted: accepted.map((each) => each.id),
+      decides: declinedBy(accepted),
+      now: clock.now(),
+    })
     if (answer.open) legs.catchUp(leg)
     answer.onLeave(() => dispatchLeave(leg.number))
   }
@@ -272,15 +307,14 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     if (legs.remove(number) !== undefined) dispatch({ on: 'leave', leg: number })
   }
 
-  async function answer(id: number): Promise<void> {
-    const payload = asked.get(id)?.answer
-    if (payload !== undefined) await postAnswer(id, payload, credentials())
+  function answer(id: number): void {
+    const question = asked.get(id)
+    if (question?.answer !== undefined) void postAnswer(question, question.answer, credentials())
   }
 
-  async function postAnswer(id: number, payload: Buffer, sender: Headers): Promise<void> {
-    const question = asked.get(id)
-    if (question === undefined) return
-    const outcome = await line.answer(question.request.id, Buffer.concat([RESULT, payload]), sender)
+  async function postAnswer({ id, request }: Asked, payload: Buffer, sender: Headers): Promise<void> {
+    if (request === undefined) return
+    const outcome = await line.answer(request.id, Buffer.concat([RESULT, payload]), sender)
     if (outcome === 'done') return
     if (outcome instanceof UpstreamRefusal) dispatch({ on: 'unauthorized', ids: [id], error: outcome })
     else dispatch({ on: 'upstreamLost', error: outcome })
@@ -288,8 +322,7 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
 
   function abandon(id: number): void {
     const question = asked.get(id)
-    if (question === undefined) return
-    void line.answer(question.request.id, abandonedAnswer(question.question.kind), credentials())
+    if (question !== undefined) refuse(question.request, abandonedAnswer(question.question.kind))
   }
 
   function refuse(request: IncomingRequest | undefined, payload: Buffer): void {
@@ -297,8 +330,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   }
 
   function ask(round: Round, numbers: readonly number[]): void {
-    const pending = round.shown.filter(id => state.pending.some(each => each.id === id))
-    each(numbers, leg => {
+    const pending = round.shown.filter((id) => state.pending.some((each) => each.id === id))
+    each(numbers, (leg) => {
       let token = tokens.get(round.number)
       if (token === undefined) {
         token = options.seal(round, first, leg.request.caller)
@@ -341,8 +374,10 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   /** Roots that nobody told stay with the session, which asks for them again of its next lease (design §4.8). */
   async function release(clean: boolean): Promise<void> {
     const session = line.session()
-    const untold = [...asked.all()].filter(each => each.question.kind === 'roots' && each.answer === undefined && !each.withdrawn)
-    if (clean) session?.keepRoots(untold.map(each => each.request))
+    const untold = [...asked.all()].filter(
+      (each) => isRoots(each) && each.answer === undefined && !each.withdrawn,
+    )
+    if (clean) session?.keepRoots(untold.flatMap((each) => each.request ?? []))
     await line.release(clean)
   }
 
@@ -354,51 +389,45 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     void releasing.then(released)
   }
 
-  const keysOf = (round: Round | undefined): string[] => (round?.shown ?? []).flatMap(id => asked.get(id)?.key ?? [])
+  const keysOf = (round: Round | undefined): string[] =>
+    (round?.shown ?? []).flatMap((id) => asked.get(id)?.key ?? [])
   const credentials = (): Headers => legs.newest()?.request.caller.credentials ?? first.caller.credentials
 
-  async function begin(): Promise<void> {
+  async function lease(): Promise<void> {
     try {
+      await completionOf(postponedBy, asked.all())
       const session = await line.lease()
       const missing = undeclaredMethod(session.handshake, first.method)
       if (missing !== undefined) {
         await line.release(true)
         throw missing
       }
-      if (options.exclusive) {
-        const fresh = session.fresh()
-        for (const request of session.takeRoots()) rootsOf(request, fresh)
-      }
+      // Asked before the session's first call, roots are told before it; asked later, they ride along.
+      const patient = !session.fresh()
+      const { logLevel } = first.envelope
+      if (logLevel !== undefined && options.exclusive)
+        await options.setLogLevel(session, logLevel, credentials())
+      if (options.mayAsk) for (const request of session.takeRoots()) question(request, patient)
       dispatch({ on: 'leased' })
     } catch (error) {
       dispatch({ on: 'refused', error })
     }
   }
 
-  /** Asked before the first call, roots are told before it; asked later, they ride along. */
-  function rootsOf(request: IncomingRequest, fresh: boolean): void {
-    const session = line.session()
-    const leg = legs.newest()
-    if (session === undefined || leg === undefined) return
-    const read = readOr(request, leg.capabilities)
-    if (!read?.ok) return
-    const { id } = asked.add(request, read.question)
-    dispatch({ on: 'question', id, patient: !fresh, now: clock.now() })
-  }
-
   const leg = legs.add(first, firstAnswer)
   dispatch({ on: 'start', leg: leg.number })
   firstAnswer.onLeave(() => dispatchLeave(leg.number))
-  void begin()
 
   return {
     retry,
     suspended: () => state.phase === 'suspended',
     legs: legs.connected,
-    drain: error => dispatch({ on: 'drained', error }),
+    drain: (error) => dispatch({ on: 'drained', error }),
     released: whenReleased,
   }
 }
+
+const isRoots = (asked: Asked): boolean => asked.question.kind === 'roots'
 
 /** Notifications that may be a call's though they come on a shared stream. */
 const OFF_STREAM = new Set(['notifications/progress', 'notifications/message'])
@@ -410,5 +439,6 @@ const FIRED = {
 } as const
 
 const RESULT = Buffer.from('"result":')
-const errorPayload = (code: number, message: string): Buffer => Buffer.from(`"error":${JSON.stringify({ code, message })}`)
+const errorPayload = (code: number, message: string): Buffer =>
+  Buffer.from(`"error":${JSON.stringify({ code, message })}`)
 const TOO_MANY = errorPayload(-32603, 'this call has asked too many questions')

@@ -8,6 +8,7 @@ import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
 import { at, type Value } from '../mcp/scan.ts'
 import type { RouteOptions } from '../options/schema.ts'
 import type { RequestStates } from '../token/requestState.ts'
+import { createLogLevel } from '../upstream/logLevel.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { digestOf, readEntries } from './asked.ts'
 import { type Exchange, startExchange } from './exchange.ts'
@@ -57,9 +58,10 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
   const suspended = new Map<string, number>()
   /** Tools that asked before: names are bounded, and forgetting one is harmless. */
   const askers = new LRUCache<string, true>({ max: KNOWN_ASKERS })
+  const needLogLevel = createLogLevel(clock)
   let suspendedInAll = 0
   let draining = false
-  let whenIdle: (() => void)[] = []
+  const whenIdle: (() => void)[] = []
 
   function serve(request: ModernRequest, answer: Answer, settings: ServeSettings): void {
     try {
@@ -74,8 +76,8 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
   function start(request: ModernRequest, answer: Answer, { rounds }: ServeSettings): void {
     if (draining) throw new GatewayError('draining', 'the gateway is shutting down')
     const { caller, envelope } = request
-    const exclusive = rounds && (canAsk(reduce(envelope.capabilities)) || envelope.logLevel !== undefined)
-    const asker = exclusive ? `${request.method} ${nameOf(request) ?? ''}` : undefined
+    const mayAsk = rounds && canAsk(reduce(envelope.capabilities))
+    const asker = mayAsk ? `${request.method} ${nameOf(request) ?? ''}` : undefined
     if (asker !== undefined && askers.has(asker)) refuseFull(caller.principal)
 
     const want = wantOf(route, request, options.shareAnonymous)
@@ -87,12 +89,17 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
         clock,
         limits: rounds ? limits : { ...limits, holdMs: 0 },
         want,
-        exclusive: exclusive || want.once,
+        // Logs on a shared stream belong to nobody, so who asks for them leases too (M-LOG-01).
+        exclusive: mayAsk || want.once || (rounds && envelope.logLevel !== undefined),
+        mayAsk,
+        rounds,
         requestTimeoutMs: route.upstream.requestTimeoutMs,
         maxTimeoutMs: route.upstream.maxTimeoutMs,
         hints: { ttlMs: route.cache.ttlMs, cacheScope: route.cache.scope },
+        setLogLevel: (session, level, credentials) =>
+          needLogLevel(session, upstream.nextId(), level, credentials),
         seal: (round, first, sender) => seal(id, round, first, sender),
-        onSuspended: yes => count(caller.principal, yes ? 1 : -1),
+        onSuspended: (yes) => count(caller.principal, yes ? 1 : -1),
         onAsked() {
           if (asker !== undefined) askers.set(asker, true)
         },
@@ -113,12 +120,15 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
   }
 
   function resume(request: ModernRequest, answer: Answer, state: Value): void {
-    const opened = states.open(state.kind === 'string' ? JSON.parse(request.text.toString('utf8', state.start, state.end)) : '', {
-      route: route.path,
-      caller: request.caller,
-      method: request.method,
-      digest: () => digestOfParams(request),
-    })
+    const opened = states.open(
+      state.kind === 'string' ? JSON.parse(request.text.toString('utf8', state.start, state.end)) : '',
+      {
+        route: route.path,
+        caller: request.caller,
+        method: request.method,
+        digest: () => digestOfParams(request),
+      },
+    )
     const found = opened.owner === bootId ? live.get(opened.exchange) : undefined
     if (found !== undefined) {
       found.retry(request, answer, opened.round)
@@ -196,7 +206,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
     },
     idle() {
       if (live.size === 0) return Promise.resolve()
-      return new Promise(resolve => void whenIdle.push(resolve))
+      return new Promise((resolve) => void whenIdle.push(resolve))
     },
     async close() {
       draining = true

@@ -1,6 +1,6 @@
 import { type Capabilities, reduce } from '../mcp/capabilities.ts'
-import type { IncomingNotification } from '../mcp/message.ts'
 import { atLeast, logLevelOf } from '../mcp/logLevel.ts'
+import type { IncomingNotification } from '../mcp/message.ts'
 import { notificationDown, progressOf } from '../mcp/notificationDown.ts'
 import type { Answer, ModernRequest } from '../mcp/request.ts'
 import { createKept } from './kept.ts'
@@ -40,7 +40,13 @@ export function createLegs() {
     /** The leg connects; it gets what was kept. */
     add(request: ModernRequest, answer: Answer): Leg {
       last += 1
-      const leg: Leg = { number: last, request, answer, capabilities: reduce(request.envelope.capabilities), progress: -Infinity }
+      const leg: Leg = {
+        number: last,
+        request,
+        answer,
+        capabilities: reduce(request.envelope.capabilities),
+        progress: -Infinity,
+      }
       connected.set(last, leg)
       newest = leg
       return leg

@@ -32,7 +32,7 @@ export interface Line {
   giveUp(): void
 }
 
-/** An unclean session is closed at the latest this long after, whatever is still being posted to it. */
+/** A session is given back or closed at the latest this long after, whatever is still being posted to it. */
 const LAST_WORDS_MS = 1_000
 
 export function createLine(options: LineOptions, after: (ms: number, act: () => void) => () => void): Line {
@@ -44,6 +44,8 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
   let call: Call | undefined
   let callId = 0
   let healed = false
+  /** Answers that did not arrive: the upstream still waits for them. */
+  let undelivered = 0
   let over = false
 
   async function take(): Promise<Session> {
@@ -101,6 +103,7 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
         await track(session.answer(id, payload, credentials))
         return 'done'
       } catch (error) {
+        undelivered += 1
         if (error instanceof UpstreamRefusal || error instanceof GatewayError) return error
         throw error
       }
@@ -110,14 +113,15 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
       call.drop()
       void track(lease.session.notify(cancelled(callId), credentials))
     },
-    suspended: yes => lease?.suspended(yes),
+    suspended: (yes) => lease?.suspended(yes),
     async release(clean) {
       const given = lease
-      over = true
+      const leave = detach
       lease = undefined
+      call = undefined
       if (given === undefined) return
-      if (!clean && posting.size > 0) {
-        await new Promise<void>(resolve => {
+      if (posting.size > 0) {
+        await new Promise<void>((resolve) => {
           const stop = after(LAST_WORDS_MS, resolve)
           void Promise.allSettled(posting).then(() => {
             stop()
@@ -125,8 +129,8 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
           })
         })
       }
-      detach()
-      given.release(clean)
+      leave()
+      given.release(clean && undelivered === 0)
     },
     giveUp() {
       over = true
@@ -136,4 +140,6 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
 }
 
 const cancelled = (id: number): Buffer =>
-  Buffer.from(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"the client left"}}`)
+  Buffer.from(
+    `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"the client left"}}`,
+  )

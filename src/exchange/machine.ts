@@ -1,6 +1,12 @@
 import { GatewayError } from '../errors.ts'
 import type { Effect, Event, Limits, Question, Round, State } from './state.ts'
-import { LAST_HELD_ROUND, MAX_ASKING_ROUNDS, MAX_QUESTIONS, MAX_QUESTIONS_PER_ROUND, MAX_SKIPS } from './state.ts'
+import {
+  LAST_HELD_ROUND,
+  MAX_ASKING_ROUNDS,
+  MAX_QUESTIONS,
+  MAX_QUESTIONS_PER_ROUND,
+  MAX_SKIPS,
+} from './state.ts'
 
 type Step<O> = readonly [State<O>, readonly Effect<O>[]]
 
@@ -8,6 +14,7 @@ type Step<O> = readonly [State<O>, readonly Effect<O>[]]
 export function initialState<O>(): State<O> {
   return {
     phase: 'starting',
+    leasing: false,
     leased: false,
     sent: false,
     legs: [],
@@ -30,9 +37,9 @@ export function transition<O>(state: State<O>, event: Event<O>, limits: Limits):
   if (state.phase === 'ended' || state.phase === 'lost') return afterTheEnd(state, event)
   switch (event.on) {
     case 'start':
-      return [{ ...state, legs: [event.leg] }, holdTimer(state, limits)]
+      return [{ ...state, legs: [event.leg], leasing: true }, [{ do: 'lease' }, ...holdTimer(state, limits)]]
     case 'leased':
-      return proceed({ ...state, leased: true, phase: 'running' }, limits)
+      return leased(state, limits)
     case 'refused':
       return end(state, [{ do: 'fail', legs: state.legs, error: event.error }])
     case 'question':
@@ -45,6 +52,8 @@ export function transition<O>(state: State<O>, event: Event<O>, limits: Limits):
       return held(state, limits)
     case 'result':
       return result(state, event.outcome)
+    case 'postponed':
+      return postponed(state, event.ids, limits)
     case 'retry':
       return retry(state, event, limits)
     case 'unauthorized':
@@ -74,31 +83,47 @@ function afterTheEnd<O>(state: State<O>, event: Event<O>): Step<O> {
   const last = lastRound(state)
   if (state.final === undefined || last?.number !== event.round) return [state, [failLost(event.leg)]]
   if (last.digest !== undefined && last.digest !== event.digest) return [state, [failTaken(event.leg)]]
-  return [{ ...state, rounds: close(state, event) }, [{ do: 'reply', legs: [event.leg], outcome: state.final }]]
+  return [
+    { ...state, rounds: close(state, event) },
+    [{ do: 'reply', legs: [event.leg], outcome: state.final }],
+  ]
+}
+
+/** The lease has come; for a call that was postponed perhaps after its last leg left. */
+function leased<O>(state: State<O>, limits: Limits): Step<O> {
+  const next = { ...state, leasing: false, leased: true }
+  if (state.phase === 'starting') return proceed({ ...next, phase: 'running' }, limits)
+  return state.phase === 'running' ? proceed(next, limits) : [next, []]
 }
 
 /** Somebody is there again, or the lease has come: send the call if it may go, collect what is pending. */
 function proceed<O>(state: State<O>, limits: Limits, effects: readonly Effect<O>[] = []): Step<O> {
-  if (!state.sent && state.pending.some(each => !each.patient)) {
+  if (!state.sent && state.pending.some((each) => !each.patient)) {
     const [asked, asking] = settle(state, limits)
     return [asked, [...effects, ...asking]]
   }
+  if (!state.leased)
+    return [{ ...state, leasing: true }, state.leasing ? effects : [...effects, { do: 'lease' }]]
   const sent: Effect<O>[] = state.sent ? [] : [{ do: 'send' }]
   const next = { ...state, sent: true }
-  const patient = next.pending.every(each => each.patient)
+  const patient = next.pending.every((each) => each.patient)
   const ms = patient ? limits.rootsQuietMs : limits.settleMs
   const settleTimer: Effect<O>[] = next.pending.length > 0 ? [{ do: 'timer', name: 'settle', ms }] : []
   return [next, [...effects, ...sent, { do: 'clock', run: true }, ...settleTimer]]
 }
 
-function question<O>(state: State<O>, event: { id: number; patient: boolean; now: number }, limits: Limits): Step<O> {
+function question<O>(
+  state: State<O>,
+  event: { id: number; patient: boolean; now: number },
+  limits: Limits,
+): Step<O> {
   if (state.asked >= MAX_QUESTIONS || state.askingRounds >= MAX_ASKING_ROUNDS) {
     return [state, [{ do: 'refuse', id: event.id }]]
   }
   const asked: Question = { id: event.id, patient: event.patient, skipped: 0 }
   const next = { ...state, asked: state.asked + 1, pending: [...state.pending, asked] }
   if (state.phase !== 'running') return [next, []]
-  if (next.pending.every(each => each.patient)) {
+  if (next.pending.every((each) => each.patient)) {
     return [next, [{ do: 'timer', name: 'settle', ms: limits.rootsQuietMs }]]
   }
   // Patient ones ride along with a round full or not; only the others fill it up early.
@@ -109,15 +134,18 @@ function question<O>(state: State<O>, event: { id: number; patient: boolean; now
 }
 
 function withdrawn<O>(state: State<O>, id: number): Step<O> {
-  const pending = state.pending.filter(each => each.id !== id)
+  const pending = state.pending.filter((each) => each.id !== id)
   if (pending.length === state.pending.length) return [state, []]
   const idle = pending.length === 0 && state.phase === 'running'
-  return [{ ...state, pending, settleBy: idle ? undefined : state.settleBy }, idle ? [{ do: 'stop', name: 'settle' }] : []]
+  return [
+    { ...state, pending, settleBy: idle ? undefined : state.settleBy },
+    idle ? [{ do: 'stop', name: 'settle' }] : [],
+  ]
 }
 
 function quiet<O>(state: State<O>, quietMs: number, limits: Limits): Step<O> {
   if (state.phase !== 'running' || state.pending.length === 0) return [state, []]
-  const patient = state.pending.every(each => each.patient)
+  const patient = state.pending.every((each) => each.patient)
   if (patient && quietMs < limits.rootsQuietMs) {
     return [state, [{ do: 'timer', name: 'settle', ms: Math.ceil(limits.rootsQuietMs - quietMs) }]]
   }
@@ -140,7 +168,7 @@ function held<O>(state: State<O>, limits: Limits): Step<O> {
 
 /** Suspends: all legs get `input_required` with what is pending, at most a round's worth. */
 function settle<O>(state: State<O>, limits: Limits): Step<O> {
-  const shown = state.pending.slice(0, MAX_QUESTIONS_PER_ROUND).map(each => each.id)
+  const shown = state.pending.slice(0, MAX_QUESTIONS_PER_ROUND).map((each) => each.id)
   const round: Round = { number: nextNumber(state), shown, digest: undefined }
   return [
     {
@@ -169,37 +197,59 @@ function result<O>(state: State<O>, outcome: O): Step<O> {
   return end({ ...next, final: outcome }, [{ do: 'reply', legs: state.legs, outcome }, ...release])
 }
 
+/** The call waits for a person before it runs; it holds no lease meanwhile. */
+function postponed<O>(state: State<O>, ids: readonly number[], limits: Limits): Step<O> {
+  const release: Effect<O>[] = state.leased ? [{ do: 'release', clean: isClean(state) }] : []
+  const pending = ids.map((id) => ({ id, patient: false, skipped: 0 }))
+  const next: State<O> = { ...state, leased: false, sent: false, pending, asked: state.asked + ids.length }
+  if (state.phase !== 'running') return [next, release]
+  const [asked, effects] = settle(next, limits)
+  return [asked, [...release, ...effects]]
+}
+
 function retry<O>(state: State<O>, event: Event<O> & { on: 'retry' }, limits: Limits): Step<O> {
-  const round = state.rounds.find(each => each.number === event.round)
+  const round = state.rounds.find((each) => each.number === event.round)
   if (round === undefined) return [state, [failTaken(event.leg)]]
   if (round.digest !== undefined) return repeated(state, round, event, limits)
 
-  if (state.held !== undefined) {
-    const answered = { ...state, rounds: close(state, event) }
-    return end({ ...answered, final: state.held, held: undefined }, [
-      { do: 'reply', legs: [event.leg], outcome: state.held },
-    ])
+  const decided = state.held ?? event.decides
+  if (decided !== undefined) {
+    const answered = { ...state, rounds: close(state, event), pending: [], held: undefined, final: decided }
+    return end(answered, [{ do: 'reply', legs: [event.leg], outcome: decided }])
   }
-  const open = state.pending.filter(each => round.shown.includes(each.id))
-  if (open.length > 0 && event.accepted.length === 0) return [state, [{ do: 'ask', round, legs: [event.leg] }]]
+  const open = state.pending.filter((each) => round.shown.includes(each.id))
+  if (open.length > 0 && event.accepted.length === 0)
+    return [state, [{ do: 'ask', round, legs: [event.leg] }]]
 
-  const effects: Effect<O>[] = event.accepted.map(id => ({ do: 'answer', id }))
+  const effects: Effect<O>[] = event.accepted.map((id) => ({ do: 'answer', id }))
   const pending: Question[] = []
   for (const each of state.pending) {
     if (event.accepted.includes(each.id)) continue
     const skipped = round.shown.includes(each.id) ? each.skipped + 1 : each.skipped
-    if (skipped >= MAX_SKIPS || state.askingRounds >= MAX_ASKING_ROUNDS) effects.push({ do: 'abandon', id: each.id })
+    if (skipped >= MAX_SKIPS || state.askingRounds >= MAX_ASKING_ROUNDS)
+      effects.push({ do: 'abandon', id: each.id })
     else pending.push({ ...each, skipped })
   }
   effects.push({ do: 'stop', name: 'ttl' }, { do: 'stop', name: 'grace' }, ...holdTimer(state, limits))
-  const next: State<O> = { ...state, phase: 'running', legs: [event.leg], pending, rounds: close(state, event) }
+  const next: State<O> = {
+    ...state,
+    phase: 'running',
+    legs: [event.leg],
+    pending,
+    rounds: close(state, event),
+  }
   return proceed(next, limits, effects)
 }
 
 /** The same retry again: it joins while the round's outcome is open and gets it again afterwards. */
-function repeated<O>(state: State<O>, round: Round, event: Event<O> & { on: 'retry' }, limits: Limits): Step<O> {
+function repeated<O>(
+  state: State<O>,
+  round: Round,
+  event: Event<O> & { on: 'retry' },
+  limits: Limits,
+): Step<O> {
   if (round.digest !== event.digest) return [state, [failTaken(event.leg)]]
-  const following = state.rounds.find(each => each.number > round.number)
+  const following = state.rounds.find((each) => each.number > round.number)
   if (following !== undefined) return [state, [{ do: 'ask', round: following, legs: [event.leg] }]]
   const next = { ...state, legs: [...state.legs, event.leg] }
   if (state.phase !== 'detached') return [next, []]
@@ -210,14 +260,21 @@ function repeated<O>(state: State<O>, round: Round, event: Event<O> & { on: 'ret
 /** Puts the round back to open: its answers did not arrive, and the credentials are the client's to mend. */
 function unauthorized<O>(state: State<O>, event: Event<O> & { on: 'unauthorized' }, limits: Limits): Step<O> {
   const last = lastRound(state)
-  const ids = event.ids.filter(id => !state.pending.some(each => each.id === id))
+  const ids = event.ids.filter((id) => !state.pending.some((each) => each.id === id))
   if (last === undefined || ids.length === 0 || state.held !== undefined) return [state, []]
-  const again = ids.map(id => ({ id, patient: false, skipped: 0 }))
+  const again = ids.map((id) => ({ id, patient: false, skipped: 0 }))
   const pending = [...state.pending, ...again].sort((a, b) => a.id - b.id)
   if (last.digest === undefined) return [{ ...state, pending }, []]
   const reopened: Round = { ...last, digest: undefined }
   return [
-    { ...state, pending, phase: 'suspended', legs: [], settleBy: undefined, rounds: [...state.rounds.slice(0, -1), reopened] },
+    {
+      ...state,
+      pending,
+      phase: 'suspended',
+      legs: [],
+      settleBy: undefined,
+      rounds: [...state.rounds.slice(0, -1), reopened],
+    },
     [
       { do: 'stop', name: 'settle' },
       { do: 'stop', name: 'hold' },
@@ -232,7 +289,7 @@ function unauthorized<O>(state: State<O>, event: Event<O> & { on: 'unauthorized'
 /** A first leg that leaves cancels; a retry's last leg leaves a while for the same retry to come back. */
 function leave<O>(state: State<O>, leg: number, limits: Limits): Step<O> {
   if (!state.legs.includes(leg)) return [state, []]
-  const legs = state.legs.filter(each => each !== leg)
+  const legs = state.legs.filter((each) => each !== leg)
   if (legs.length > 0) return [{ ...state, legs }, []]
   if (state.rounds.length === 0) return cancelled({ ...state, legs }, [])
   return [
@@ -266,29 +323,33 @@ function cancelled<O>(state: State<O>, effects: readonly Effect<O>[]): Step<O> {
 /** Nobody came back: every question is owed an answer before the call is cancelled (X-ANS-07). */
 function abandoned<O>(state: State<O>, effects: readonly Effect<O>[]): Step<O> {
   const owed = state.sent ? state.pending : []
-  return cancelled(state, [...effects, ...owed.map(each => ({ do: 'abandon', id: each.id }) as const)])
+  return cancelled(state, [...effects, ...owed.map((each) => ({ do: 'abandon', id: each.id }) as const)])
 }
 
 function end<O>(state: State<O>, effects: readonly Effect<O>[]): Step<O> {
   const kept: Effect<O> =
-    state.final !== undefined && state.rounds.length > 0 ? { do: 'remember', outcome: state.final } : { do: 'forget' }
-  const stops = (['settle', 'hold', 'grace', 'ttl'] as const).map(name => ({ do: 'stop', name }) as const)
+    state.final !== undefined && state.rounds.length > 0
+      ? { do: 'remember', outcome: state.final }
+      : { do: 'forget' }
+  const stops = (['settle', 'hold', 'grace', 'ttl'] as const).map((name) => ({ do: 'stop', name }) as const)
   const ended: State<O> = { ...state, phase: 'ended', legs: [], settleBy: undefined }
   return [ended, [...effects, ...stops, { do: 'clock', run: false }, kept]]
 }
 
 /** Clean for the next lease: no question of the call itself is left open (design §4.4). */
-const isClean = <O>(state: State<O>): boolean => state.pending.every(each => each.patient)
+const isClean = <O>(state: State<O>): boolean => state.pending.every((each) => each.patient)
 
 const lastRound = <O>(state: State<O>): Round | undefined => state.rounds.at(-1)
 
 const nextNumber = <O>(state: State<O>): number => (lastRound(state)?.number ?? 0) + 1
 
 const close = <O>(state: State<O>, event: { round: number; digest: string }): Round[] =>
-  state.rounds.map(each => (each.number === event.round ? { ...each, digest: event.digest } : each))
+  state.rounds.map((each) => (each.number === event.round ? { ...each, digest: event.digest } : each))
 
 const holdTimer = <O>(state: State<O>, limits: Limits): Effect<O>[] =>
-  limits.holdMs > 0 && state.rounds.length < LAST_HELD_ROUND ? [{ do: 'timer', name: 'hold', ms: limits.holdMs }] : []
+  limits.holdMs > 0 && state.rounds.length < LAST_HELD_ROUND
+    ? [{ do: 'timer', name: 'hold', ms: limits.holdMs }]
+    : []
 
 const failTaken = <O>(leg: number): Effect<O> => ({
   do: 'fail',

@@ -36,7 +36,10 @@ export function outcomeOf(response: IncomingResponse, context: OutcomeContext): 
     const down = resultDown(response, { method, serverInfo: handshake?.serverInfo, hints, rounds })
     return { kind: 'message', ...down, status: 200 }
   } catch (cause) {
-    const error = cause instanceof GatewayError ? cause : new GatewayError('upstream_protocol', 'the upstream sent what cannot be read', { cause })
+    const error =
+      cause instanceof GatewayError
+        ? cause
+        : new GatewayError('upstream_protocol', 'the upstream sent what cannot be read', { cause })
     return { kind: 'error', error }
   }
 }
@@ -62,7 +65,10 @@ const NEEDS: Readonly<Record<string, string>> = {
 }
 
 /** Why the upstream cannot serve `method`, if it never declared it: `-32601`, 404, without asking it. */
-export function undeclaredMethod({ capabilities, revision }: Handshake, method: string): ProtocolError | undefined {
+export function undeclaredMethod(
+  { capabilities, revision }: Handshake,
+  method: string,
+): ProtocolError | undefined {
   const needed = NEEDS[method]
   if (needed === undefined || capabilities[needed] !== undefined) return undefined
   // Before 2025-03-26 nothing declared completion (X-CAP-04).

@@ -49,4 +49,5 @@ export function createOutcomes(now: () => number) {
 
 export type Outcomes = ReturnType<typeof createOutcomes>
 
-const cost = ({ state }: Remembered): number => OVERHEAD_BYTES + (state.final === undefined ? 0 : sizeOf(state.final))
+const cost = ({ state }: Remembered): number =>
+  OVERHEAD_BYTES + (state.final === undefined ? 0 : sizeOf(state.final))

@@ -22,6 +22,8 @@ export type Phase = 'starting' | 'running' | 'detached' | 'suspended' | 'lost' |
 
 export interface State<Outcome> {
   readonly phase: Phase
+  /** A lease is being waited for. */
+  readonly leasing: boolean
   readonly leased: boolean
   /** The call went upstream. */
   readonly sent: boolean
@@ -50,6 +52,8 @@ export type Event<Outcome> =
   | { readonly on: 'quiet'; readonly quietMs: number }
   | { readonly on: 'held'; readonly leg?: number }
   | { readonly on: 'result'; readonly outcome: Outcome }
+  /** The upstream did not run the call, since these questions come before it (`-32042`, design §5.10). */
+  | { readonly on: 'postponed'; readonly ids: readonly number[] }
   | {
       readonly on: 'retry'
       readonly leg: number
@@ -57,6 +61,8 @@ export type Event<Outcome> =
       readonly digest: string
       /** Questions of the round that it answers validly. */
       readonly accepted: readonly number[]
+      /** The answers themselves decide the call: it is not issued again. */
+      readonly decides?: Outcome | undefined
       readonly now: number
     }
   /** The upstream would not take these answers for lack of authorization. */
@@ -71,7 +77,9 @@ export type Event<Outcome> =
 export type TimerName = 'settle' | 'hold' | 'grace' | 'ttl'
 
 export type Effect<Outcome> =
-  /** Send the call upstream, once in the life of an exchange. */
+  /** Get a lease; `leased` or `refused` follows. */
+  | { readonly do: 'lease' }
+  /** Send the call upstream: once, unless the upstream postponed it. */
   | { readonly do: 'send' }
   /** Post what the retry gave for this question. */
   | { readonly do: 'answer'; readonly id: number }

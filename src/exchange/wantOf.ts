@@ -4,7 +4,11 @@ import type { RouteOptions } from '../options/schema.ts'
 import type { Want } from '../upstream/pool.ts'
 
 /** The session that a request needs: one of its authorization context and capabilities (design §4.1). */
-export function wantOf(route: RouteOptions, { caller, envelope }: ModernRequest, shareAnonymous: boolean): Want {
+export function wantOf(
+  route: RouteOptions,
+  { caller, envelope }: ModernRequest,
+  shareAnonymous: boolean,
+): Want {
   const all = route.sessions.capabilities === 'all'
   const capabilities = all ? allCapabilities : reduce(envelope.capabilities)
   return {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
-import { partsOf } from './server.ts'
+import type { AddressInfo } from 'node:net'
+import { listenAt } from './address.ts'
 
 export interface AdminOptions {
   readonly listen: string
@@ -12,24 +13,19 @@ export function createAdmin({ listen, ready }: AdminOptions) {
     const path = request.url?.split('?')[0]
     const found = path === '/healthz' || path === '/readyz'
     const ok = found && (path === '/healthz' || ready())
-    response.writeHead(ok ? 200 : found ? 503 : 404, { 'content-type': 'text/plain' })
-    response.end(ok ? 'ok\n' : found ? 'draining\n' : 'not found\n')
+    const text = ok ? 'ok\n' : found ? 'draining\n' : 'not found\n'
+    response.writeHead(ok ? 200 : found ? 503 : 404, {
+      'content-type': 'text/plain',
+      'cache-control': 'no-store',
+    })
+    response.end(text)
   })
 
   return {
     /** @throws the error of `net.Server.listen` */
-    listen(): Promise<void> {
-      return new Promise((resolve, reject) => {
-        const { host, port } = partsOf(listen)
-        server.once('error', reject)
-        server.listen(port, host, () => {
-          server.off('error', reject)
-          resolve()
-        })
-      })
-    },
+    listen: (): Promise<AddressInfo> => listenAt(server, listen),
     close(): Promise<void> {
-      return new Promise(resolve => {
+      return new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       })

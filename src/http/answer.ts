@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
 import type { Answer } from '../mcp/request.ts'
+import { ScanError } from '../mcp/scan.ts'
 import type { Log } from '../observe/log.ts'
 import { createEventStream, type EventStream } from './eventStream.ts'
-import { errorBody, isUnforeseen, wireError } from './reply.ts'
+import { createOutbox } from './outbox.ts'
+import { errorBody, noteFailure, wireError } from './reply.ts'
 
 export interface AnswerOptions {
   readonly request: IncomingMessage
@@ -12,62 +15,76 @@ export interface AnswerOptions {
   readonly accepts: { readonly json: boolean; readonly sse: boolean }
   readonly clock: Clock
   readonly log: Log
+  /** Silence after which a stream begins, so that nothing on the way takes the request for dead. */
+  readonly silenceMs?: number
+  /** Silence on a stream after which a comment is sent. */
+  readonly commentMs?: number
+  /** A reader that takes nothing for this long is dropped. */
+  readonly stuckMs?: number
 }
-
-/** Silence after which a stream begins, so that nothing on the way takes the request for dead. */
-const SILENCE_MS = 10_000
-const COMMENT_MS = 15_000
-const STUCK_MS = 30_000
 
 /**
  * The answer to one request: plain JSON where nothing came before it, else SSE from the first notification on
- * or after 10 s of silence (M-HTTP-06, M-MRTR-17). A client that takes no stream gets no notifications.
+ * or after 10 s of silence (M-HTTP-06, M-HTTP-10). A client that takes no stream gets no notifications; one
+ * that takes nothing else gets its result as the only event, and errors that come before it as JSON, since
+ * their status matters more.
  */
-export function createAnswer({ response, id, accepts, clock, log }: AnswerOptions): Answer {
+export function createAnswer(options: AnswerOptions): Answer {
+  const { response, id, accepts, clock, log } = options
+  const { silenceMs = 10_000, commentMs = 15_000, stuckMs = 30_000 } = options
   let stream: EventStream | undefined
   let ended = false
-  let gone = false
-  let left: (() => void)[] = []
-  const stopSilence = accepts.sse ? clock.after(SILENCE_MS, () => void begin()) : () => undefined
+  let gone = response.destroyed
+  let leaving: (() => void)[] = []
+  const stopSilence =
+    accepts.sse && !gone ? clock.after(silenceMs, () => begin()?.comment()) : () => undefined
 
   response.on('close', () => {
     stopSilence()
-    stream?.stop()
-    if (response.writableFinished) return
+    if (response.writableFinished || gone) return
     gone = true
-    for (const tell of left) tell()
-    left = []
+    for (const tell of leaving) tellLeft(tell)
+    leaving = []
   })
 
   function begin(): EventStream | undefined {
     if (stream === undefined && accepts.sse && !ended && !gone) {
       stopSilence()
-      stream = createEventStream({ response, clock, commentMs: COMMENT_MS, stuckMs: STUCK_MS })
+      stream = createEventStream({ response, clock, commentMs, stuckMs })
     }
     return stream
   }
 
-  function finish(parts: readonly Buffer[], status: number, headers: Readonly<Record<string, string>> = {}): void {
-    if (ended || gone) return
+  function finish(
+    parts: readonly Buffer[],
+    status: number,
+    headers: Readonly<Record<string, string>> = {},
+  ): void {
     stopSilence()
-    if (stream === undefined && !accepts.json && status === 200) begin()
+    const last = accepts.json || status !== 200 ? stream : begin()
     ended = true
-    if (stream !== undefined) {
-      try {
-        stream.end(Buffer.concat(parts))
-      } catch (error) {
-        stream.end(errorBody(id, wireError(error, true).error))
-      }
+    if (last !== undefined) {
+      last.end(parts)
       return
     }
     let length = 0
     for (const part of parts) length += part.length
     response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': length })
-    if (parts.length === 1) response.end(parts[0])
-    else {
-      response.cork()
-      for (const part of parts) response.write(part)
-      response.end()
+    createOutbox({ response, clock, stuckMs }).end(parts)
+  }
+
+  function fail(error: unknown): void {
+    if (ended || gone) return
+    noteFailure(log, error)
+    const { status, headers, error: body } = wireError(error, stream !== undefined)
+    finish([errorBody(id, body)], status, headers)
+  }
+
+  function tellLeft(tell: () => void): void {
+    try {
+      tell()
+    } catch (error) {
+      noteFailure(log, error)
     }
   }
 
@@ -79,7 +96,7 @@ export function createAnswer({ response, id, accepts, clock, log }: AnswerOption
       return stream !== undefined
     },
     notify(message) {
-      if (ended || gone) return
+      if (ended || gone || !accepts.sse) return
       try {
         begin()?.send(message)
       } catch (error) {
@@ -87,16 +104,22 @@ export function createAnswer({ response, id, accepts, clock, log }: AnswerOption
         log.debug({ error: error instanceof Error ? error.message : '' }, 'a notification was dropped')
       }
     },
-    end: (message, status = 200) => finish(message, status),
-    fail(error) {
+    end(message, status = 200) {
       if (ended || gone) return
-      const { status, headers, error: body } = wireError(error, stream !== undefined)
-      if (isUnforeseen(error)) log.error({ err: error }, 'unforeseen')
-      finish([errorBody(id, body)], status, headers)
+      try {
+        finish(message, status)
+      } catch (cause) {
+        if (!(cause instanceof ScanError)) throw cause
+        ended = false
+        fail(
+          new GatewayError('upstream_protocol', 'the upstream sent a raw line break in a string', { cause }),
+        )
+      }
     },
-    onLeave(tell) {
-      if (gone) tell()
-      else left.push(tell)
+    fail,
+    onLeave(left) {
+      if (gone) tellLeft(left)
+      else leaving.push(left)
     },
   }
 }

@@ -6,25 +6,44 @@ export class ClientGone extends Error {}
 
 /**
  * Reads a request body of at most `maxBytes`. A longer one is refused as soon as that is known, by its declared
- * length or by count.
+ * length or by count; then the rest of it is still to be read or cut off. `begin` is called once the declared
+ * length is accepted (for a client that waits for `100 Continue`).
  *
  * @throws ProtocolError 413, ClientGone
  */
-export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const tooLarge = (): ProtocolError => new ProtocolError(-32600, `the body is larger than ${maxBytes} bytes`, 413)
+export function readBody(request: IncomingMessage, maxBytes: number, begin?: () => unknown): Promise<Buffer> {
+  const tooLarge = (): ProtocolError =>
+    new ProtocolError(-32600, `the body is larger than ${maxBytes} bytes`, 413)
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge())
+  begin?.()
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let length = 0
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length > maxBytes) {
-        request.pause()
-        reject(tooLarge())
-      } else chunks.push(chunk)
-    })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.on('error', () => reject(new ClientGone()))
-    request.on('close', () => reject(new ClientGone()))
+    let bytes = 0
+    request.on('data', take)
+    request.on('end', () => resolve(joined(chunks)))
+    request.on('error', gone)
+    request.on('close', gone)
+
+    function take(chunk: Buffer): void {
+      bytes += chunk.length
+      if (bytes <= maxBytes) {
+        chunks.push(chunk)
+        return
+      }
+      chunks.length = 0
+      request.off('data', take)
+      request.pause()
+      reject(tooLarge())
+    }
+
+    function gone(): void {
+      reject(new ClientGone())
+    }
   })
+}
+
+/** Nearly every body comes in one piece. */
+function joined(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }

@@ -1,27 +1,27 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { oneLine } from '../mcp/oneLine.ts'
+import { createOutbox } from './outbox.ts'
 
-const MAX_BUFFERED_BYTES = 1024 * 1024
 const HEAD = Buffer.from('event: message\ndata: ')
 const TAIL = Buffer.from('\n\n')
-const COMMENT = ':\n\n'
+const COMMENT = Buffer.from(':\n\n')
 
 export interface EventStreamOptions {
   readonly response: ServerResponse
   readonly clock: Clock
+  /** Silence after which a comment is sent, so that nothing on the way takes the stream for dead. */
   readonly commentMs: number
-  /** A reader that takes nothing for this long is dropped. */
   readonly stuckMs: number
 }
 
-/** An SSE response (design §11): headers at once, comments against idle cuts, one `data:` line an event, no ids. */
+/**
+ * An SSE response (design §11; streamable-http §Receiving Messages): headers at once, comments against idle
+ * cuts, one `data:` line an event, no ids.
+ */
 export function createEventStream({ response, clock, commentMs, stuckMs }: EventStreamOptions) {
-  const waiting: Buffer[] = []
-  let waitingBytes = 0
-  let blocked = false
+  const outbox = createOutbox({ response, clock, stuckMs })
   let lastWriteMs = clock.now()
-  let stopStuck = (): void => undefined
   let stopComments = (): void => undefined
 
   response.writeHead(200, {
@@ -30,59 +30,53 @@ export function createEventStream({ response, clock, commentMs, stuckMs }: Event
     'x-accel-buffering': 'no',
   })
   response.flushHeaders()
-  response.on('drain', drained)
-  comments(commentMs)
+  response.on('close', () => stopComments())
+  commentIn(commentMs)
 
-  function comments(ms: number): void {
+  /** One timer for all writes: it looks back when it fires, instead of being set anew by each. */
+  function commentIn(ms: number): void {
     stopComments = clock.after(ms, () => {
-      const idleMs = clock.now() - lastWriteMs
-      if (idleMs < commentMs) return comments(Math.ceil(commentMs - idleMs))
-      if (!blocked) write(COMMENT)
-      comments(commentMs)
+      const restMs = commentMs - (clock.now() - lastWriteMs)
+      if (restMs >= 1) {
+        commentIn(restMs)
+        return
+      }
+      comment()
+      commentIn(commentMs)
     })
   }
 
-  function write(bytes: Buffer | string): void {
+  /** What waits for the reader already keeps the stream alive. */
+  function comment(): void {
+    if (!outbox.blocked()) offer(COMMENT)
+  }
+
+  function offer(bytes: Buffer): void {
     lastWriteMs = clock.now()
-    if (response.write(bytes) || blocked) return
-    blocked = true
-    stopStuck = clock.after(stuckMs, () => response.destroy())
-  }
-
-  function drained(): void {
-    blocked = false
-    stopStuck()
-    while (!blocked) {
-      const next = waiting.shift()
-      if (next === undefined) return
-      waitingBytes -= next.length
-      write(next)
-    }
-  }
-
-  function stop(): void {
-    stopComments()
-    stopStuck()
+    outbox.offer(bytes)
   }
 
   return {
-    /** Sends a message; while the client reads slowly only the newest are kept. */
+    comment,
+    /**
+     * Sends a message; while the client reads slowly only the newest are kept.
+     *
+     * @throws ScanError for a raw line break inside a string
+     */
     send(message: Buffer): void {
-      const event = Buffer.concat([HEAD, oneLine(message), TAIL])
-      if (!blocked) return write(event)
-      waiting.push(event)
-      waitingBytes += event.length
-      while (waitingBytes > MAX_BUFFERED_BYTES && waiting.length > 1) waitingBytes -= waiting.shift()?.length ?? 0
+      offer(Buffer.concat([HEAD, oneLine(message), TAIL]))
     },
-    /** Sends the last message and ends the stream. */
-    end(message: Buffer): void {
+    /**
+     * Sends the last message, whatever waits, and ends the stream.
+     *
+     * @throws ScanError as `send`; the stream is as it was then
+     */
+    end(message: readonly Buffer[]): void {
+      const broken = message.some((part) => part.includes(0x0a) || part.includes(0x0d))
+      const line = broken ? [oneLine(Buffer.concat(message))] : message
       stopComments()
-      for (const each of waiting.splice(0)) response.write(each)
-      response.write(HEAD)
-      response.write(oneLine(message))
-      response.end(TAIL)
+      outbox.end([HEAD, ...line, TAIL])
     },
-    stop,
   }
 }
 

@@ -1,66 +1,91 @@
 import type { IncomingMessage } from 'node:http'
 import { ProtocolError } from '../errors.ts'
 import type { RouteOptions } from '../options/schema.ts'
+import { type Accepts, acceptsOf } from './accepts.ts'
 import { createHostCheck, type HostCheckOptions } from './hosts.ts'
 
 /** What passed the guard: nobody reads headers after it. */
 export interface Guarded {
   readonly route: RouteOptions
   readonly verb: 'GET' | 'POST' | 'DELETE'
-  readonly accepts: { readonly json: boolean; readonly sse: boolean }
+  readonly accepts: Accepts
 }
 
 export interface GuardOptions extends HostCheckOptions {
   readonly routes: readonly RouteOptions[]
+  /** The header that tells callers apart, where it is one of its own. */
+  readonly principalHeader?: string | undefined
 }
 
-/** Headers that mean one thing only once; Node joins or drops repeated ones, so the raw list is read. */
-const ONCE = /^(host|origin|authorization|content-.*|transfer-encoding|mcp-.*)$/
+/** With 16 KiB of headers in all there may be thousands of them, each of which costs time. */
+const MAX_HEADERS = 128
 const VERBS = ['GET', 'POST', 'DELETE'] as const
 
 /**
  * Judges a request by its head, before its body is read (design §11): repeated headers, Host and Origin, path,
- * verb, type, encoding, and what the client accepts.
+ * verb, type, encoding, and what the client accepts. Credentials in the query are never looked at.
  *
  * @throws ProtocolError with the HTTP status
  */
 export function createGuard(options: GuardOptions): (request: IncomingMessage) => Guarded {
-  const routes = new Map(options.routes.map(route => [route.path, route]))
+  const routes = new Map(options.routes.map((route) => [route.path, route]))
   const checkHost = createHostCheck(options)
+  const once = createOnce(options)
 
-  return request => {
-    const { headers } = request
+  return (request) => {
+    const { headers, method } = request
     once(request.rawHeaders)
     checkHost(headers.host, headers.origin)
     const path = pathOf(request.url ?? '')
     const route = routes.get(path)
-    if (route === undefined) throw new ProtocolError(-32600, `nothing is served at ${path.slice(0, 100)}`, 404)
-    const verb = VERBS.find(each => each === request.method)
-    if (verb === undefined) throw new ProtocolError(-32600, `${request.method} is not served here`, 405)
-    const accepts = accepted(headers.accept)
-    if (verb === 'POST') {
-      if (headers['content-encoding'] !== undefined) {
-        throw new ProtocolError(-32600, 'an encoded body is not accepted: send it without Content-Encoding', 415)
-      }
-      if (!isJson(headers['content-type'])) throw new ProtocolError(-32600, 'Content-Type must be application/json', 415)
-      if (!accepts.json && !accepts.sse) {
-        throw new ProtocolError(-32600, 'Accept must admit application/json or text/event-stream', 406)
-      }
-    }
+    if (route === undefined)
+      throw new ProtocolError(-32600, `nothing is served at ${path.slice(0, 100)}`, 404)
+    const verb = VERBS.find((known) => known === method)
+    if (verb === undefined) throw new ProtocolError(-32600, `${method} is not served here`, 405)
+    const accepts = acceptsOf(headers.accept)
+    if (verb === 'POST') checkBody(headers, accepts)
     return { route, verb, accepts }
   }
 }
 
-function once(raw: readonly string[]): void {
-  const seen = new Set<string>()
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]?.toLowerCase() ?? ''
-    if (seen.has(name) && ONCE.test(name)) throw new ProtocolError(-32600, `the header ${name} occurs twice`)
-    seen.add(name)
+function checkBody(headers: IncomingMessage['headers'], accepts: Accepts): void {
+  if (
+    headers['content-encoding'] !== undefined ||
+    (headers['transfer-encoding'] ?? 'chunked') !== 'chunked'
+  ) {
+    throw new ProtocolError(-32600, 'an encoded body is not accepted: send it as it is', 415)
+  }
+  if (!isJson(headers['content-type'])) {
+    throw new ProtocolError(-32600, 'Content-Type must be application/json', 415)
+  }
+  if (!accepts.json && !accepts.sse) {
+    throw new ProtocolError(-32600, 'Accept must admit application/json or text/event-stream', 406)
   }
 }
 
-/** The path alone; credentials in the query are not read (A-08). */
+/**
+ * Refuses to choose between two headers that mean one thing: Node joins some and drops others, and whoever is
+ * behind or in front of us might choose the other one (M-HDR-07).
+ */
+function createOnce({ routes, principalHeader }: GuardOptions): (raw: readonly string[]) => void {
+  const single = new Set(['host', 'origin', 'authorization', 'transfer-encoding'])
+  for (const route of routes) for (const name of route.upstream.forwardHeaders) single.add(name.toLowerCase())
+  if (principalHeader !== undefined) single.add(principalHeader.toLowerCase())
+
+  return (raw) => {
+    if (raw.length > 2 * MAX_HEADERS) throw new ProtocolError(-32600, `more than ${MAX_HEADERS} headers`, 431)
+    const seen: string[] = []
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i]?.toLowerCase() ?? ''
+      if (!single.has(name) && !name.startsWith('mcp-') && !name.startsWith('content-')) continue
+      if (seen.includes(name)) {
+        throw new ProtocolError(name.startsWith('mcp-') ? -32020 : -32600, `the header ${name} occurs twice`)
+      }
+      seen.push(name)
+    }
+  }
+}
+
 function pathOf(url: string): string {
   const query = url.indexOf('?')
   return query < 0 ? url : url.slice(0, query)
@@ -68,20 +93,10 @@ function pathOf(url: string): string {
 
 function isJson(type: string | undefined): boolean {
   if (type === 'application/json') return true
-  const [media, ...parameters] = (type ?? '').toLowerCase().split(';')
-  if (media?.trim() !== 'application/json') return false
-  return parameters.every(each => !each.trim().startsWith('charset=') || /^charset="?utf-?8"?$/.test(each.trim()))
-}
-
-/** Which of our two forms the client takes; the most specific range decides, `q=0` refuses (RFC 9110 §12.5.1). */
-function accepted(header: string | undefined): { json: boolean; sse: boolean } {
-  if (header === undefined || header.trim() === '') return { json: true, sse: true }
-  const weights = new Map<string, number>()
-  for (const range of header.toLowerCase().split(',')) {
-    const [media, ...parameters] = range.split(';').map(each => each.trim())
-    const q = parameters.find(each => each.startsWith('q='))
-    weights.set(media ?? '', q === undefined ? 1 : Number(q.slice(2)) || 0)
-  }
-  const takes = (type: string, major: string): boolean => (weights.get(type) ?? weights.get(major) ?? weights.get('*/*') ?? 0) > 0
-  return { json: takes('application/json', 'application/*'), sse: takes('text/event-stream', 'text/*') }
+  const [media, ...parameters] = (type ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  if (media !== 'application/json') return false
+  return parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each))
 }

@@ -16,8 +16,8 @@ const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
  */
 export function createHostCheck({ listen, allowedHosts, allowedOrigins }: HostCheckOptions) {
   const names = allowedHosts.length > 0 || !isLoopback(listen) ? allowedHosts : LOOPBACK_NAMES
-  const hosts = new Set(names.map(each => each.toLowerCase()))
-  const origins = new Set(allowedOrigins.map(each => each.toLowerCase()))
+  const hosts = new Set(names.map((each) => each.toLowerCase()))
+  const origins = new Set(allowedOrigins.map((each) => each.toLowerCase()))
   const loopbackOrigins = isLoopback(listen)
   // Nearly every request names one of a few hosts and no origin.
   const known = new Set<string>()

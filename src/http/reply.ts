@@ -1,5 +1,6 @@
 import { GatewayError, type GatewayReason, ProtocolError, UpstreamRefusal } from '../errors.ts'
 import { ScanError } from '../mcp/scan.ts'
+import type { Log } from '../observe/log.ts'
 
 /** An error as it goes over the wire. */
 export interface WireError {
@@ -34,7 +35,8 @@ export function wireError(thrown: unknown, streaming: boolean): WireError {
     return { status, headers: status === 405 ? ALLOW : {}, error: { code, message, ...(data && { data }) } }
   }
   if (thrown instanceof UpstreamRefusal) {
-    const headers: Record<string, string> = thrown.challenge === undefined ? {} : { 'www-authenticate': thrown.challenge }
+    const headers: Record<string, string> =
+      thrown.challenge === undefined ? {} : { 'www-authenticate': thrown.challenge }
     const error = { code: -32603, message: thrown.message, data: { reason: 'upstream_unauthorized' } }
     return { status: thrown.status, headers: streaming ? {} : headers, error }
   }
@@ -56,10 +58,18 @@ function gatewayError({ reason, message, details }: GatewayError): WireError {
   }
 }
 
-/** A thrown value that belongs in the log with its stack. */
-export function isUnforeseen(thrown: unknown): boolean {
-  const known = [GatewayError, ProtocolError, UpstreamRefusal, ScanError]
-  return !known.some(each => thrown instanceof each)
+/**
+ * Logs what an answer failed by: of our own errors the words, of what nobody foresaw the stack. What the
+ * protocol or the client is at fault for is not worth a line.
+ */
+export function noteFailure(log: Log, thrown: unknown): void {
+  if (thrown instanceof GatewayError) {
+    const { reason, details } = thrown
+    const cause = details.cause instanceof Error ? details.cause.message : undefined
+    log.info({ reason, inner: details.inner, cause }, 'failed')
+  } else if (![ProtocolError, UpstreamRefusal, ScanError].some((known) => thrown instanceof known)) {
+    log.error({ err: thrown }, 'unforeseen')
+  }
 }
 
 /** The JSON-RPC error response; without an id that could be read there is no id (M-BASE-03). */

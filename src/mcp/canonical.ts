@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { canonicalNumber } from './decimal.ts'
 import { decode } from './names.ts'
 import {
+  BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COMMA,
@@ -15,13 +16,15 @@ import {
   valueStart,
 } from './tokens.ts'
 
+/** A member's name and where its form is in the output. */
 interface MemberForm {
   readonly name: string
-  readonly form: string
+  readonly from: number
+  readonly to: number
 }
 
-/** A name whose bytes are its characters. */
-const PLAIN = /^[ -[\]-~]*$/
+/** Strings up to here are looked at byte by byte; a call of Buffer costs about as much. */
+const NEAR_BYTES = 48
 
 /** With the `u` flag a pair is one character and does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u
@@ -37,71 +40,89 @@ const none: ReadonlySet<string> = new Set()
  */
 export function canonicalDigest(
   text: Buffer,
-  value: { readonly start: number; readonly end: number } = { start: 0, end: text.length },
+  value: { readonly start: number } = { start: 0 },
   omit: readonly string[] = [],
 ): Buffer {
-  const form = createForms(text.subarray(value.start, value.end)).next(new Set(omit))
-  return createHash('sha256').update(form, 'latin1').digest()
+  const forms = createForms(text, skipSpace(text, value.start))
+  forms.write(new Set(omit))
+  return createHash('sha256').update(forms.written()).digest()
 }
 
 /**
- * Writes canonical forms, as strings with one character a byte. Each form tells its own end: literals are a
- * letter, numbers end in `;`, strings begin with their length, arrays and objects are bracketed.
+ * Writes canonical forms. Each tells its own end: literals are a letter, numbers end in `;`, strings begin
+ * with their length, arrays and objects are bracketed.
  */
-function createForms(text: Buffer) {
-  const chars = text.toString('latin1') // one conversion; slices of it are cheap
-  let at = skipSpace(text, 0)
+function createForms(text: Buffer, start: number) {
+  let at = start
+  let out = Buffer.allocUnsafe(1024)
+  let used = 0
 
-  /** The form of the value at `at`, which then stands behind it. */
-  function next(omit: ReadonlySet<string>): string {
+  /** Writes the value at `at`, which then stands behind it. */
+  function write(omit: ReadonlySet<string>): void {
     const first = at
     switch (text[at]) {
       case OPEN_BRACE:
-        return object(omit)
+        writeObject(omit)
+        break
       case OPEN_BRACKET:
-        return array()
+        writeArray()
+        break
       case QUOTE:
         at = stringEnd(text, at, false)
-        return stringForm(first, at)
+        writeString(first, at)
+        break
       case 0x74:
       case 0x66:
       case 0x6e:
         at = literalEnd(text, at)
-        return String.fromCharCode(text[first] as number)
+        put(text[first] as number)
+        break
       default:
         at = numberEnd(text, at)
-        return `${canonicalNumber(chars.slice(first, at))};`
+        putChars(`${canonicalNumber(text.toString('latin1', first, at))};`)
     }
   }
 
-  function object(omit: ReadonlySet<string>): string {
+  function writeObject(omit: ReadonlySet<string>): void {
     const members: MemberForm[] = []
+    let last = ''
+    let sorted = true
+    put(OPEN_BRACE)
+    const begin = used
     at = skipSpace(text, at + 1)
     while (text[at] !== CLOSE_BRACE) {
-      const first = at
+      const from = used
       const end = stringEnd(text, at, false)
+      const name = decode(text, at, end)
+      writeString(at, end)
       at = valueStart(text, end)
-      const name = nameOf(first, end)
-      const form = stringForm(first, end) + next(none)
-      if (!omit.has(name)) members.push({ name, form })
+      write(none)
       skipComma()
+      if (omit.has(name)) {
+        used = from
+        continue
+      }
+      members.push({ name, from, to: used })
+      sorted &&= last <= name
+      last = name
+    }
+    if (!sorted) {
+      members.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+      Buffer.concat(members.map(({ from, to }) => out.subarray(from, to))).copy(out, begin)
     }
     at++
-    members.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-    let form = '{'
-    for (const member of members) form += member.form
-    return `${form}}`
+    put(CLOSE_BRACE)
   }
 
-  function array(): string {
-    let form = '['
+  function writeArray(): void {
+    put(OPEN_BRACKET)
     at = skipSpace(text, at + 1)
     while (text[at] !== CLOSE_BRACKET) {
-      form += next(none)
+      write(none)
       skipComma()
     }
     at++
-    return `${form}]`
+    put(CLOSE_BRACKET)
   }
 
   function skipComma(): void {
@@ -109,20 +130,50 @@ function createForms(text: Buffer) {
     if (text[at] === COMMA) at = skipSpace(text, at + 1)
   }
 
-  function nameOf(start: number, end: number): string {
-    const written = chars.slice(start + 1, end - 1)
-    return PLAIN.test(written) ? written : decode(text, start, end)
-  }
-
   /** UTF-8 has no form for a lone surrogate; strings with one are written in code units, marked `w`. */
-  function stringForm(start: number, end: number): string {
-    const written = chars.slice(start + 1, end - 1)
-    if (!written.includes('\\')) return `s${written.length}:${written}`
+  function writeString(start: number, end: number): void {
+    if (!hasEscape(start + 1, end - 1)) {
+      putChars(`s${end - start - 2}:`)
+      putBytes(text, start + 1, end - 1)
+      return
+    }
     const decoded = decode(text, start, end)
     const whole = !LONE_SURROGATE.test(decoded)
-    const bytes = Buffer.from(decoded, whole ? 'utf8' : 'utf16le').toString('latin1')
-    return `${whole ? 's' : 'w'}${bytes.length}:${bytes}`
+    const bytes = Buffer.from(decoded, whole ? 'utf8' : 'utf16le')
+    putChars(`${whole ? 's' : 'w'}${bytes.length}:`)
+    putBytes(bytes, 0, bytes.length)
   }
 
-  return { next }
+  function hasEscape(start: number, end: number): boolean {
+    if (end - start > NEAR_BYTES) return text.subarray(start, end).includes(BACKSLASH)
+    for (let i = start; i < end; i++) if (text[i] === BACKSLASH) return true
+    return false
+  }
+
+  function put(byte: number): void {
+    if (used === out.length) grow(1)
+    out[used++] = byte
+  }
+
+  function putChars(chars: string): void {
+    if (used + chars.length > out.length) grow(chars.length)
+    if (chars.length > NEAR_BYTES) out.write(chars, used, 'latin1')
+    else for (let i = 0; i < chars.length; i++) out[used + i] = chars.charCodeAt(i)
+    used += chars.length
+  }
+
+  function putBytes(bytes: Buffer, start: number, end: number): void {
+    if (used + end - start > out.length) grow(end - start)
+    if (end - start > NEAR_BYTES) bytes.copy(out, used, start, end)
+    else for (let i = start; i < end; i++) out[used + i - start] = bytes[i] as number
+    used += end - start
+  }
+
+  function grow(bytes: number): void {
+    const larger = Buffer.allocUnsafe(2 * out.length + bytes)
+    out.copy(larger, 0, 0, used)
+    out = larger
+  }
+
+  return { write, written: () => out.subarray(0, used) }
 }

@@ -20,6 +20,7 @@ export const requestShape = {
     inputResponses: true,
     requestState: true,
     notifications: true,
+    protocolVersion: true,
     _meta: {
       progressToken: true,
       [meta.protocolVersion]: true,
@@ -46,10 +47,12 @@ export function classify(text: Buffer, root: Value): ClientMessage {
   if (stringOf(text, at(root, 'jsonrpc')) !== '2.0') throw invalid('jsonrpc must be "2.0"')
   const method = at(root, 'method')
   const id = at(root, 'id')
+  const answers = at(root, 'result') !== undefined || at(root, 'error') !== undefined
   if (method === undefined) {
-    if (at(root, 'result') !== undefined || at(root, 'error') !== undefined) return { kind: 'response' }
+    if (answers) return { kind: 'response' }
     throw invalid('method is missing')
   }
+  if (answers) throw invalid('a message is either a request or a response')
   const name = stringOf(text, method)
   if (name === undefined) throw invalid('method must be a string')
   const params = at(root, 'params')

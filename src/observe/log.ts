@@ -8,5 +8,5 @@ export type Log = Logger
  */
 export function createLog(level: string): Log {
   const secrets = ['authorization', 'cookie', 'key', 'keys', 'token', 'requestState', 'headers']
-  return pino({ level, redact: { paths: secrets.flatMap(name => [name, `*.${name}`]), remove: true } })
+  return pino({ level, redact: { paths: secrets.flatMap((name) => [name, `*.${name}`]), remove: true } })
 }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Caller } from '../mcp/request.ts'
+import { isPlainHeader } from '../options/words.ts'
 import type { Keyring } from './keyring.ts'
 
 type Headers = Readonly<Record<string, string | undefined>>
@@ -14,20 +15,22 @@ export interface IdentifyOptions {
 
 const PURPOSE = 'principal'
 const NO_SALT = Buffer.alloc(0)
-/** Never forwarded, whatever the options say: they are the connection's, the message's or ours. */
-const NOT_CREDENTIALS = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|expect|content-.*|mcp-.*|accept|last-event-id)$/
 
 /**
  * Tells who sends a request (design §2): as principal, by the credentials that name a caller; as authorization
  * context, by every header that goes upstream for it. Both are digests under keys that never leave the process
  * (or the ring, for what is sealed), so that nothing kept in memory or logged is a credential.
  */
-export function createIdentify({ keyring, from, forwardHeaders }: IdentifyOptions): (headers: Headers) => Caller {
+export function createIdentify({
+  keyring,
+  from,
+  forwardHeaders,
+}: IdentifyOptions): (headers: Headers) => Caller {
   const local = randomBytes(32)
-  const forwarded = [...new Set(forwardHeaders.map(name => name.toLowerCase()))].filter(name => !NOT_CREDENTIALS.test(name))
+  const forwarded = [...new Set(forwardHeaders.map((name) => name.toLowerCase()))].filter(isPlainHeader)
   const digest = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-  return headers => {
+  return (headers) => {
     const { authorization } = headers
     const credentials: Record<string, string> = {}
     for (const name of forwarded) {
@@ -38,7 +41,7 @@ export function createIdentify({ keyring, from, forwardHeaders }: IdentifyOption
     const presented = JSON.stringify([named, Object.entries(credentials).sort()])
     return {
       principal: digest(local, named).toString('base64url'),
-      principalFor: kid => digest(keyring.derive(kid, PURPOSE, NO_SALT), named),
+      principalFor: (kid) => digest(keyring.derive(kid, PURPOSE, NO_SALT), named),
       context: digest(local, presented).toString('base64url'),
       anonymous: named === '' && Object.keys(credentials).length === 0,
       credentials,

@@ -1,6 +1,6 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { keyBytes } from '../options/kinds.ts'
+import { keyBytes } from '../options/words.ts'
 
 /** The keys of one gateway, or of all its replicas. */
 export interface Keyring {
@@ -24,18 +24,27 @@ const NO_SALT = Buffer.alloc(0)
  *
  * @throws Error for a file that cannot be read or has a line that is no key
  */
-export function createKeyring(options: { readonly keys: readonly string[]; readonly keysFile: string | null }): Keyring {
+export function createKeyring(options: {
+  readonly keys: readonly string[]
+  readonly keysFile: string | null
+}): Keyring {
   const ephemeral = options.keys.length === 0 && options.keysFile === null
   let ring = load()
 
   function load(): Map<string, Buffer> {
     if (ephemeral) return new Map([named(randomBytes(KEY_BYTES))])
     const { keysFile } = options
-    const lines = keysFile === null ? [] : readFileSync(keysFile, 'utf8').split(/\s+/).filter(line => line !== '')
+    const lines =
+      keysFile === null
+        ? []
+        : readFileSync(keysFile, 'utf8')
+            .split(/\s+/)
+            .filter((line) => line !== '')
     const loaded = new Map<string, Buffer>()
     for (const [index, text] of [...options.keys, ...lines].entries()) {
       const bytes = keyBytes(text)
-      if (bytes === undefined) throw new Error(`${keysFile}: key ${index + 1} is not 32 bytes in hex or base64url`)
+      if (bytes === undefined)
+        throw new Error(`${keysFile}: key ${index + 1} is not 32 bytes in hex or base64url`)
       loaded.set(...named(bytes))
     }
     if (loaded.size === 0) throw new Error(`${keysFile}: has no key`)
@@ -49,7 +58,7 @@ export function createKeyring(options: { readonly keys: readonly string[]; reado
       if (kid === undefined) throw new Error('the keyring is empty')
       return kid
     },
-    has: kid => ring.has(kid),
+    has: (kid) => ring.has(kid),
     derive(kid, purpose, salt) {
       const key = ring.get(kid)
       if (key === undefined) throw new Error('there is no such key')

@@ -49,13 +49,17 @@ export function createSeal(keyring: Keyring, purpose: string) {
       if (!keyring.has(kid)) throw new SealError('kid')
       const sealed = Buffer.from(encoded, 'base64url')
       // Decoding is lenient; only the one spelling that we wrote may open.
-      if (sealed.length < SALT_BYTES + TAG_BYTES || sealed.toString('base64url') !== encoded) throw new SealError('seal')
+      if (sealed.length < SALT_BYTES + TAG_BYTES || sealed.toString('base64url') !== encoded)
+        throw new SealError('seal')
       const salt = sealed.subarray(0, SALT_BYTES)
       const decipher = createDecipheriv('aes-256-gcm', keyring.derive(kid, purpose, salt), NONCE)
       decipher.setAAD(bound(kid))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
       try {
-        const plain = Buffer.concat([decipher.update(sealed.subarray(SALT_BYTES, -TAG_BYTES)), decipher.final()])
+        const plain = Buffer.concat([
+          decipher.update(sealed.subarray(SALT_BYTES, -TAG_BYTES)),
+          decipher.final(),
+        ])
         return { kid, plain }
       } catch {
         throw new SealError('seal')

@@ -29,7 +29,7 @@ export function createAnswering({ channel, clock }: { channel: Channel; clock: C
 
   /** Posts once; `retry` says that the upstream closed the socket before it said anything. */
   function post(body: Buffer, credentials: Headers): Promise<{ retry: boolean; error?: Error }> {
-    return new Promise(resolve => {
+    return new Promise((resolve) => {
       let headed = false
       const call = channel.post(body, credentials, {
         message: () => undefined,
@@ -65,7 +65,7 @@ export function createAnswering({ channel, clock }: { channel: Channel; clock: C
       const { retry, error } = await post(body, credentials)
       if (error === undefined) return
       if (!retry || attempt === REPEATS) throw error
-      await new Promise<void>(resolve => after(REPEAT_AFTER_MS, resolve))
+      await new Promise<void>((resolve) => after(REPEAT_AFTER_MS, resolve))
     }
   }
 

@@ -21,8 +21,8 @@ export interface ChannelOptions {
   readonly clock: Clock
 }
 
-/** The answer to the wish for a stream of server messages. */
-export type Listening = 'open' | 'none' | 'early'
+/** The answer to the wish for a stream of server messages; the last two are worth another try. */
+export type Listening = 'open' | 'none' | 'early' | 'busy'
 
 /** The transport under one session. */
 export interface Channel {
@@ -33,7 +33,7 @@ export interface Channel {
   sessionful(): boolean
   /** POSTs one JSON-RPC message; `credentials` are the headers of whom it is sent for. */
   post(message: Buffer, credentials: Readonly<Record<string, string>>, sink: ResponseSink): WireCall
-  /** Opens the stream for server messages if the transport has one apart; `early`: try once more later. */
+  /** Opens the stream for server messages if the transport has one apart. */
   listen(credentials: Readonly<Record<string, string>>): Promise<Listening>
   /** The revision is negotiated: requests carry it where it asks for that (L-HTTP-10). */
   negotiated(revision: string): void

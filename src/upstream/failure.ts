@@ -25,16 +25,31 @@ export function refusedCall(
   sessionful: boolean,
 ): { failure?: CallFailure; response?: IncomingResponse } {
   const unauthorized = refusal(refused)
-  if (unauthorized !== undefined) return { failure: { error: unauthorized, notRun: true, lost: false, fault: false } }
+  if (unauthorized !== undefined)
+    return { failure: { error: unauthorized, notRun: true, lost: false, fault: false } }
   const response = errorIn(refused.body)
   const code = response === undefined ? undefined : codeOf(response)
   const status = `the upstream answered ${refused.status}`
 
   if (refused.status === 404 && sessionful && code !== -32601) {
-    return { failure: { error: new GatewayError('upstream_closed', `${status}: the session is gone`), notRun: true, lost: true, fault: false } }
+    return {
+      failure: {
+        error: new GatewayError('upstream_closed', `${status}: the session is gone`),
+        notRun: true,
+        lost: true,
+        fault: false,
+      },
+    }
   }
   if (sessionful && namesDeadSession(refused.body)) {
-    return { failure: { error: new GatewayError('upstream_closed', `${status}: the session is gone`), notRun: false, lost: true, fault: false } }
+    return {
+      failure: {
+        error: new GatewayError('upstream_closed', `${status}: the session is gone`),
+        notRun: false,
+        lost: true,
+        fault: false,
+      },
+    }
   }
   if (response !== undefined) return { response }
   const reason = refused.status >= 500 ? 'upstream_unreachable' : 'upstream_protocol'

@@ -70,7 +70,12 @@ function ask(options: InitializeOptions, revision: string, capabilities: object)
       reject(error)
     }
     const stop = clock.after(options.timeoutMs, () =>
-      fail(new GatewayError('upstream_timeout', `the upstream did not answer initialize within ${options.timeoutMs} ms`)),
+      fail(
+        new GatewayError(
+          'upstream_timeout',
+          `the upstream did not answer initialize within ${options.timeoutMs} ms`,
+        ),
+      ),
     )
     const done = (): void => {
       stop()
@@ -82,14 +87,19 @@ function ask(options: InitializeOptions, revision: string, capabilities: object)
       done()
       resolve(message)
     }
-    early.take = message => take(message, false)
+    early.take = (message) => take(message, false)
     const none = (): void => {
       if (channel.kind === 'streamable-http') {
-        fail(new GatewayError('upstream_protocol', 'the upstream ended its response without answering initialize'))
+        fail(
+          new GatewayError(
+            'upstream_protocol',
+            'the upstream ended its response without answering initialize',
+          ),
+        )
       }
     }
     const post = channel.post(body, options.credentials, {
-      message: message => take(message, true),
+      message: (message) => take(message, true),
       accepted: none,
       ended: none,
       refused(refused) {
@@ -116,22 +126,27 @@ function errorIn({ status, body }: Refused): IncomingResponse | undefined {
 /** Newest first. */
 const REVISIONS: readonly LegacyRevision[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-const isLegacy = (revision: unknown): revision is LegacyRevision => REVISIONS.some(each => each === revision)
+const isLegacy = (revision: unknown): revision is LegacyRevision =>
+  REVISIONS.some((each) => each === revision)
 
 /** The best revision that an error names, in its data or its text. */
 function named(response: IncomingResponse): LegacyRevision | undefined {
   const error = at(response.root, 'error')
   const text = error === undefined ? '' : textOf(response.text, error).toString()
-  return REVISIONS.find(revision => text.includes(revision))
+  return REVISIONS.find((revision) => text.includes(revision))
 }
 
 function handshake({ text, root }: IncomingResponse): Handshake {
   const result = at(root, 'result')
   const value: unknown = result === undefined ? undefined : parsed(text, result)
-  if (result === undefined || !isRecord(value)) throw new GatewayError('upstream_protocol', 'initialize has no result')
+  if (result === undefined || !isRecord(value))
+    throw new GatewayError('upstream_protocol', 'initialize has no result')
   const revision = value.protocolVersion
   if (!isLegacy(revision)) {
-    throw new GatewayError('upstream_protocol', `the upstream speaks revision ${JSON.stringify(revision)}, which is not served`)
+    throw new GatewayError(
+      'upstream_protocol',
+      `the upstream speaks revision ${JSON.stringify(revision)}, which is not served`,
+    )
   }
   const info = value.serverInfo
   const identified = isRecord(info) && typeof info.name === 'string' && typeof info.version === 'string'

@@ -58,7 +58,7 @@ export async function openSession(options: OpeningOptions, request: OpenRequest)
       learned.transport = transport
       return session
     } catch (error) {
-      if (!wrongTransport(error)) throw first === undefined ? error : explained(first)
+      if (!wrongTransport(error)) throw explained(first ?? error)
       first ??= error
     }
   }
@@ -80,7 +80,11 @@ function explained(error: unknown): unknown {
   return new GatewayError(reason, `no session could be opened: ${error.message}`, { cause: error })
 }
 
-async function openOver(transport: Transport, options: OpeningOptions, request: OpenRequest): Promise<Session> {
+async function openOver(
+  transport: Transport,
+  options: OpeningOptions,
+  request: OpenRequest,
+): Promise<Session> {
   const { clock, learned } = options
   const { credentials } = request
   const inbox: Incoming[] = []
@@ -88,18 +92,21 @@ async function openOver(transport: Transport, options: OpeningOptions, request: 
   let target: SharedSink | undefined
   let lost: GatewayError | undefined
   const shared: SharedSink = {
-    message: message => (target === undefined ? early.take(message) : target.message(message)),
+    message: (message) => (target === undefined ? early.take(message) : target.message(message)),
     lost(error) {
       lost = error
       target?.lost(error)
     },
     deaf: () => target?.deaf(),
   }
-  const channel = transport === 'http+sse' ? await openSseChannel(options, credentials, shared) : createStreamableChannel(options, shared)
+  const channel =
+    transport === 'http+sse'
+      ? await openSseChannel(options, credentials, shared)
+      : createStreamableChannel(options, shared)
   const answering = createAnswering({ channel, clock })
   try {
     // Nothing but pings may come before `initialized`, and those want their answer now (L-PNG-01).
-    early.take = message => {
+    early.take = (message) => {
       if (message.kind === 'request' && message.method === 'ping') {
         void answering.answer(message.id, Buffer.from('"result":{}'), credentials).catch(() => undefined)
       } else inbox.push(message)
@@ -124,7 +131,7 @@ async function openOver(transport: Transport, options: OpeningOptions, request: 
       clock,
       outside: options.outside,
       declaresRoots: request.capabilities.roots,
-      onLost: error => request.onLost(created.session, error),
+      onLost: (error) => request.onLost(created.session, error),
       onRetired: () => request.onRetired(created.session),
     })
     const { session } = created
@@ -133,7 +140,8 @@ async function openOver(transport: Transport, options: OpeningOptions, request: 
 
     const listening = await channel.listen(credentials)
     await answering.notify(INITIALIZED, credentials)
-    if (listening === 'early' && (await channel.listen(credentials)) === 'early') {
+    if (listening === 'early') await channel.listen(credentials)
+    else if (listening === 'busy') {
       await pause(clock, AGAIN_AFTER_MS)
       await channel.listen(credentials)
     }
@@ -150,5 +158,5 @@ async function openOver(transport: Transport, options: OpeningOptions, request: 
 }
 
 function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise(resolve => void clock.after(ms, resolve))
+  return new Promise((resolve) => void clock.after(ms, resolve))
 }

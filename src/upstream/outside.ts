@@ -80,4 +80,5 @@ export function createOutside(clock: Clock, onBroadcast: () => void): Outside {
 
 const NOBODY = Buffer.from('"error":{"code":-32601,"message":"no call is in progress that could ask this"}')
 
-const fingerprint = (request: IncomingRequest): string => createHash('sha1').update(request.text).digest('base64')
+const fingerprint = (request: IncomingRequest): string =>
+  createHash('sha1').update(request.text).digest('base64')

@@ -90,6 +90,7 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
   const rooms = new Map<string, Room>()
   const entries = new Set<Entry>()
   const closing = new Set<Promise<void>>()
+  const openings = new Set<Promise<unknown>>()
   const reaper = createReaper(clock, limits.idleTtlMs, entries, close)
   let opening = 0
   let serial = 0
@@ -226,16 +227,17 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
 
   function next(room: Room, want: Want): Entry | 'open' | 'later' | 'full' {
     if (oneAtATime()) {
-      const leased = [...entries].filter(each => each.leases.size > 0)
+      const leased = [...entries].filter((each) => each.leases.size > 0)
       if (leased.length > 0) return waitOn(leased)
     }
     if (!want.once) {
-      const free = [...room.entries].find(each => isFree(each) && !each.session.retired())
+      const free = [...room.entries].find((each) => isFree(each) && !each.session.retired())
       if (free !== undefined) return free
     }
-    if (limits.pinned && room.entries.size + room.opening > 0) return room.opening > 0 ? 'later' : waitOn(room.entries)
+    if (limits.pinned && room.entries.size + room.opening > 0)
+      return room.opening > 0 ? 'later' : waitOn(room.entries)
     if (room.opening >= room.waiters.length || opening >= limits.maxOpening) return 'later'
-    const own = [...entries].filter(each => each.principal === want.principal)
+    const own = [...entries].filter((each) => each.principal === want.principal)
     if (own.length >= limits.maxPerPrincipal && !evict(own)) return waitOn(own)
     if (entries.size + opening >= limits.max && !evict(entries)) return waitOn(entries)
     return 'open'
@@ -299,7 +301,7 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
     let entry: Entry | undefined
     let gone = false
     try {
-      const session = await open({
+      const session = await tracked({
         capabilities: want.capabilities,
         credentials: want.credentials,
         onLost() {
@@ -311,9 +313,19 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
           if (entry !== undefined && isIdle(entry)) close(entry)
         },
       })
-      if (gone) throw new GatewayError('upstream_closed', 'the upstream closed the session while it was opened')
+      if (gone)
+        throw new GatewayError('upstream_closed', 'the upstream closed the session while it was opened')
       serial += 1
-      entry = { session, room, principal: want.principal, serial, once: want.once, leases: new Set(), guests: 0, idleSinceMs: clock.now() }
+      entry = {
+        session,
+        room,
+        principal: want.principal,
+        serial,
+        once: want.once,
+        leases: new Set(),
+        guests: 0,
+        idleSinceMs: clock.now(),
+      }
       entries.add(entry)
       room.entries.add(entry)
       rooms.set(room.key, room)
@@ -326,6 +338,13 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
     } finally {
       opening -= 1
     }
+  }
+
+  function tracked(request: OpenRequest): Promise<Session> {
+    const opened = open(request)
+    openings.add(opened)
+    void opened.finally(() => openings.delete(opened)).catch(() => undefined)
+    return opened
   }
 
   function forget(entry: Entry): boolean {
@@ -358,8 +377,8 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
       const all = [...entries]
       return {
         idle: all.filter(isIdle).length,
-        leased: all.filter(each => each.leases.size > 0).length,
-        shared: all.filter(each => each.guests > 0).length,
+        leased: all.filter((each) => each.leases.size > 0).length,
+        shared: all.filter((each) => each.guests > 0).length,
         opening,
         closing: closing.size,
       }
@@ -374,6 +393,12 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
         }
       }
       for (const entry of entries) close(entry)
+      await Promise.all(closing)
+    },
+    /** Resolves when nothing is being opened any more, and what was opened is closed. */
+    async opened(): Promise<void> {
+      await Promise.allSettled(openings)
+      await Promise.resolve()
       await Promise.all(closing)
     },
   }

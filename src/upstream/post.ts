@@ -1,7 +1,14 @@
 import { GatewayError } from '../errors.ts'
 import { type Incoming, readMessages } from '../mcp/message.ts'
 import { createSseReader } from '../mcp/sseReader.ts'
-import { headerOf, type Wire, type WireCall, type WireHeaders, type WireRequest, wireFailure } from './wire.ts'
+import {
+  headerOf,
+  type Wire,
+  type WireCall,
+  type WireHeaders,
+  type WireRequest,
+  wireFailure,
+} from './wire.ts'
 
 /** A response that is no 2xx. */
 export interface Refused {
@@ -47,7 +54,7 @@ export function exchangeMessages(wire: Wire, request: WireRequest, sink: Respons
         reader = readerFor(status, headers, sink)
       })
     },
-    chunk: bytes => guarded(() => reader?.chunk(bytes)),
+    chunk: (bytes) => guarded(() => reader?.chunk(bytes)),
     end: () => guarded(() => reader?.end()),
     error: (cause, sent) => sink.failed(wireFailure(cause, sent, request.url), sent),
   })
@@ -69,10 +76,12 @@ export function exchangeMessages(wire: Wire, request: WireRequest, sink: Respons
 }
 
 function readerFor(status: number, headers: WireHeaders, sink: ResponseSink): BodyReader {
-  if (status < 200 || status > 299) return collect(MAX_REFUSAL_BYTES, true, body => sink.refused({ status, headers, body }))
+  if (status < 200 || status > 299)
+    return collect(MAX_REFUSAL_BYTES, true, (body) => sink.refused({ status, headers, body }))
   const type = headerOf(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type === 'text/event-stream') return events(sink)
-  if (status === 200 && type === 'application/json') return collect(MAX_JSON_BYTES, false, body => json(body, sink))
+  if (status === 200 && type === 'application/json')
+    return collect(MAX_JSON_BYTES, false, (body) => json(body, sink))
   return collect(0, true, () => sink.accepted())
 }
 
@@ -95,7 +104,10 @@ function collect(maxBytes: number, drop: boolean, done: (body: Buffer) => void):
     chunk(bytes) {
       if (length + bytes.length > maxBytes) {
         if (drop) return
-        throw new GatewayError('upstream_protocol', `the upstream's JSON response is longer than ${maxBytes} bytes`)
+        throw new GatewayError(
+          'upstream_protocol',
+          `the upstream's JSON response is longer than ${maxBytes} bytes`,
+        )
       }
       length += bytes.length
       chunks.push(bytes)
@@ -113,12 +125,12 @@ function events(sink: ResponseSink): BodyReader {
         if (event !== undefined && event !== 'message') sink.other?.(event, data)
         else if (data.length > 0) for (const message of readMessages(data)) sink.message(message)
       },
-      retry: retryMs => sink.mark?.({ retryMs }),
+      retry: (retryMs) => sink.mark?.({ retryMs }),
     },
     { maxEventBytes: MAX_EVENT_BYTES },
   )
   return {
-    chunk: bytes => reader.push(bytes),
+    chunk: (bytes) => reader.push(bytes),
     end() {
       reader.end()
       sink.ended()

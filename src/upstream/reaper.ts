@@ -2,7 +2,12 @@ import type { Clock } from '../clock.ts'
 import type { Entry } from './pool.ts'
 
 /** Closes sessions that were idle for `ttlMs`, with one timer for all of them. */
-export function createReaper(clock: Clock, ttlMs: number, entries: ReadonlySet<Entry>, close: (entry: Entry) => void) {
+export function createReaper(
+  clock: Clock,
+  ttlMs: number,
+  entries: ReadonlySet<Entry>,
+  close: (entry: Entry) => void,
+) {
   let stop: (() => void) | undefined
 
   function arm(): void {

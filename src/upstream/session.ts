@@ -4,6 +4,7 @@ import type { Incoming, IncomingNotification, IncomingRequest, IncomingResponse 
 import { at, stringOf, textOf } from '../mcp/scan.ts'
 import { createAnswering } from './answering.ts'
 import type { Channel, SharedSink } from './channel.ts'
+import { createCompletions } from './completions.ts'
 import { type CallFailure, refusedCall } from './failure.ts'
 import type { Outside } from './outside.ts'
 
@@ -61,6 +62,8 @@ export interface Session {
   answer(id: Buffer, payload: Buffer, credentials?: Headers): Promise<void>
   /** Gives the messages of the shared stream to `holder` until the returned function is called. */
   attach(holder: Holder): () => void
+  /** Resolves when the upstream told that these URL elicitations are complete, can tell no more, or after `ms`. */
+  completed(elicitationIds: readonly string[], ms: number): Promise<void>
   /** `roots/list` requests that came while nobody could answer them; they are the caller's now. */
   takeRoots(): IncomingRequest[]
   /** Keeps them for the next lease. */
@@ -101,6 +104,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
   let retired = false
   let closed = false
   const answering = createAnswering({ channel, clock })
+  const completions = createCompletions(clock)
 
   function respond(message: IncomingResponse, own: Pending | undefined): void {
     const pending = own ?? calls.get(idOf(message))
@@ -120,7 +124,14 @@ export function createSession(options: SessionOptions): { session: Session; shar
       outside.seen(message)
       holder.question(message, false)
     } else if (message.method === 'roots/list' && options.declaresRoots) roots.push(message)
+    else if (holders.size === 0 && calls.size === 1) alone()?.question(message, false)
     else outside.ask(message, (id, payload) => void answer(id, payload).catch(() => undefined))
+  }
+
+  /** On a shared session with one call in flight there is no doubt whose question it is (design §4.3). */
+  function alone(): CallSink | undefined {
+    const [pending] = calls.values()
+    return pending?.sink
   }
 
   function notification(message: IncomingNotification, own: Pending | undefined): void {
@@ -129,13 +140,18 @@ export function createSession(options: SessionOptions): { session: Session; shar
       const id = at(message.root, 'params', 'requestId')
       if (id === undefined) return
       const text = textOf(message.text, id).toString('latin1')
-      roots = roots.filter(each => each.id.toString('latin1') !== text)
+      roots = roots.filter((each) => each.id.toString('latin1') !== text)
       target?.withdrawn(text)
     } else if (message.method === 'notifications/progress') {
       const token = at(message.root, 'params', 'progressToken')
       // Ours are the ids of the calls they belong to, so progress finds its call on any stream.
-      const call = token && calls.get(Number(stringOf(message.text, token) ?? textOf(message.text, token).toString('latin1')))
+      const call =
+        token &&
+        calls.get(Number(stringOf(message.text, token) ?? textOf(message.text, token).toString('latin1')))
       call?.sink.notification(message, call === own)
+    } else if (message.method === 'notifications/elicitation/complete') {
+      const id = stringOf(message.text, at(message.root, 'params', 'elicitationId'))
+      if (id !== undefined) completions.heard(id)
     } else target?.notification(message, own !== undefined)
   }
 
@@ -182,8 +198,13 @@ export function createSession(options: SessionOptions): { session: Session; shar
       ended = true
       // On HTTP+SSE the response always comes on the other stream.
       if (!calls.has(id) || channel.kind === 'http+sse') return
-      const error = new GatewayError('upstream_closed', 'the upstream ended the response without answering the call')
-      after(channel.listening() ? NO_RESPONSE_WAIT_MS : 0, () => over({ error, notRun: false, lost: false, fault: false }))
+      const error = new GatewayError(
+        'upstream_closed',
+        'the upstream ended the response without answering the call',
+      )
+      after(channel.listening() ? NO_RESPONSE_WAIT_MS : 0, () =>
+        over({ error, notRun: false, lost: false, fault: false }),
+      )
     }
 
     function over(failure: CallFailure): void {
@@ -223,7 +244,9 @@ export function createSession(options: SessionOptions): { session: Session; shar
     options.onRetired()
   }
 
-  function lost(error = new GatewayError('upstream_closed', 'the upstream no longer knows the session')): void {
+  function lost(
+    error = new GatewayError('upstream_closed', 'the upstream no longer knows the session'),
+  ): void {
     if (closed) return
     closed = true
     retired = true
@@ -248,6 +271,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
     for (const stop of timers) stop()
     timers.clear()
     answering.close()
+    completions.close()
   }
 
   const session: Session = {
@@ -262,6 +286,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
       holders.add(holder)
       return () => void holders.delete(holder)
     },
+    completed: (ids, ms) => (channel.listening() && !closed ? completions.wait(ids, ms) : Promise.resolve()),
     takeRoots() {
       const taken = roots
       roots = []
@@ -281,7 +306,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
       await channel.close(credentials)
     },
   }
-  const shared: SharedSink = { message: message => deliver(message, undefined), lost, deaf: retire }
+  const shared: SharedSink = { message: (message) => deliver(message, undefined), lost, deaf: retire }
   return { session, shared }
 }
 

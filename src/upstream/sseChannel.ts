@@ -31,7 +31,12 @@ export function openSseChannel(
     let endpoint: URL | undefined
     let closed = false
     const stopTimer = clock.after(ENDPOINT_TIMEOUT_MS, () => {
-      fail(new GatewayError('upstream_timeout', `the upstream named no endpoint within ${ENDPOINT_TIMEOUT_MS} ms`))
+      fail(
+        new GatewayError(
+          'upstream_timeout',
+          `the upstream named no endpoint within ${ENDPOINT_TIMEOUT_MS} ms`,
+        ),
+      )
     })
     const stream = exchangeMessages(
       wire,
@@ -44,11 +49,11 @@ export function openSseChannel(
         other(event, data) {
           if (event === 'endpoint' && endpoint === undefined) named(data.toString())
         },
-        message: message => shared.message(message),
+        message: (message) => shared.message(message),
         accepted: () => fail(new NoSseStream(undefined)),
         ended: () => fail(new GatewayError('upstream_closed', 'the upstream closed its event stream')),
-        refused: refused => fail(refusal(refused) ?? new NoSseStream(refused)),
-        failed: error => fail(error),
+        refused: (refused) => fail(refusal(refused) ?? new NoSseStream(refused)),
+        failed: (error) => fail(error),
       },
     )
 
@@ -69,7 +74,10 @@ export function openSseChannel(
       stopTimer()
       stream.abort()
       if (endpoint === undefined) reject(error)
-      else shared.lost(error instanceof GatewayError ? error : new GatewayError('upstream_closed', error.message))
+      else
+        shared.lost(
+          error instanceof GatewayError ? error : new GatewayError('upstream_closed', error.message),
+        )
     }
 
     function channel(target: URL): Channel {
@@ -97,5 +105,7 @@ export function openSseChannel(
 
 /** A 401 or 403, which is the client's to see. */
 export function refusal({ status, headers }: Refused): UpstreamRefusal | undefined {
-  return status === 401 || status === 403 ? new UpstreamRefusal(status, headerOf(headers, 'www-authenticate')) : undefined
+  return status === 401 || status === 403
+    ? new UpstreamRefusal(status, headerOf(headers, 'www-authenticate'))
+    : undefined
 }

@@ -1,5 +1,11 @@
 import { GatewayError } from '../errors.ts'
-import { type Channel, type ChannelOptions, type Listening, POST_HEADERS, type SharedSink } from './channel.ts'
+import {
+  type Channel,
+  type ChannelOptions,
+  type Listening,
+  POST_HEADERS,
+  type SharedSink,
+} from './channel.ts'
 import { exchangeMessages, type ResponseSink } from './post.ts'
 import { headerOf, type WireCall, type WireHeaders } from './wire.ts'
 
@@ -12,6 +18,8 @@ const MAX_RETRY_MS = 30_000
 /** Streams that end this often with nothing said are none. */
 const MAX_IDLE_STREAMS = 3
 const FIRST_WITH_HEADER = '2025-06-18'
+/** 400: the server wants `initialized` first; 409: it still has our last stream (design §4.7). */
+const AGAIN: Readonly<Record<number, Listening>> = { 400: 'early', 409: 'busy' }
 /** What a session id may consist of (2025-11-25 transports §Session Management). */
 const SESSION_ID = /^[\x21-\x7e]+$/
 
@@ -20,7 +28,10 @@ const SESSION_ID = /^[\x21-\x7e]+$/
  * response; one GET stream may bring what belongs to none. A POST stream that ends before its response is
  * taken up again with `Last-Event-ID` where the upstream gave event ids (§Resumability).
  */
-export function createStreamableChannel({ wire, url, headers, clock }: ChannelOptions, shared: SharedSink): Channel {
+export function createStreamableChannel(
+  { wire, url, headers, clock }: ChannelOptions,
+  shared: SharedSink,
+): Channel {
   let sessionId: string | undefined
   let revision: string | undefined
   let stream: WireCall | undefined
@@ -64,7 +75,7 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
       },
       accepted: () => over(() => sink.accepted()),
       ended: () => (canResume() ? resume() : over(() => sink.ended())),
-      refused: refused => over(() => sink.refused(refused)),
+      refused: (refused) => over(() => sink.refused(refused)),
       failed: (error, sent) => (canResume() ? resume() : over(() => sink.failed(error, sent))),
     }
     const canResume = (): boolean => !answered && !closed && lastEventId !== undefined
@@ -85,7 +96,12 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
           {
             ...watched,
             refused: ({ status }) =>
-              over(() => sink.failed(new GatewayError('upstream_closed', `the broken stream is gone (${status})`), true)),
+              over(() =>
+                sink.failed(
+                  new GatewayError('upstream_closed', `the broken stream is gone (${status})`),
+                  true,
+                ),
+              ),
           },
         )
         open.add(current)
@@ -97,7 +113,11 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
       tell()
     }
 
-    current = exchangeMessages(wire, { method: 'POST', url, headers: { ...common(credentials), ...POST_HEADERS }, body }, watched)
+    current = exchangeMessages(
+      wire,
+      { method: 'POST', url, headers: { ...common(credentials), ...POST_HEADERS }, body },
+      watched,
+    )
     open.add(current)
     return {
       abort() {
@@ -114,12 +134,13 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
   function learnSession(received: WireHeaders): void {
     const id = headerOf(received, 'mcp-session-id')
     if (sessionId !== undefined || revision !== undefined || id === undefined) return
-    if (!SESSION_ID.test(id)) throw new GatewayError('upstream_protocol', 'the upstream gave a session id of illegal characters')
+    if (!SESSION_ID.test(id))
+      throw new GatewayError('upstream_protocol', 'the upstream gave a session id of illegal characters')
     sessionId = id
   }
 
   function listen(credentials: Headers, lastEventId?: string, idle = 0): Promise<Listening> {
-    return new Promise(resolve => {
+    return new Promise((resolve) => {
       let heard = false
       let last = lastEventId
       let retryMs = DEFAULT_RETRY_MS
@@ -163,8 +184,8 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
           },
           accepted: () => none('none'),
           ended: dropped,
-          refused: ({ status }) => none(status === 400 || status === 409 ? 'early' : 'none'),
-          failed: error => (error.reason === 'upstream_protocol' ? shared.lost(error) : dropped()),
+          refused: ({ status }) => none(AGAIN[status] ?? 'none'),
+          failed: (error) => (error.reason === 'upstream_protocol' ? shared.lost(error) : dropped()),
         },
       )
       stream = mine
@@ -183,19 +204,20 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
   }
 
   function remove(credentials: Headers): Promise<void> {
-    return new Promise(resolve => {
+    return new Promise((resolve) => {
+      let call: WireCall | undefined
+      const stopTimer = clock.after(CLOSE_TIMEOUT_MS, () => {
+        call?.abort()
+        resolve()
+      })
       const done = (): void => {
         stopTimer()
         resolve()
       }
-      const call = wire.send(
+      call = wire.send(
         { method: 'DELETE', url, headers: common(credentials) },
         { head: () => undefined, chunk: () => undefined, end: done, error: done },
       )
-      const stopTimer = clock.after(CLOSE_TIMEOUT_MS, () => {
-        call.abort()
-        resolve()
-      })
     })
   }
 
@@ -204,7 +226,7 @@ export function createStreamableChannel({ wire, url, headers, clock }: ChannelOp
     listening: () => stream !== undefined,
     sessionful: () => sessionId !== undefined,
     post,
-    listen: credentials => listen(credentials),
+    listen: (credentials) => listen(credentials),
     negotiated(settled) {
       revision = settled
     },

@@ -39,8 +39,20 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
     limits: { max, maxPerPrincipal, maxOpening, waitMs, idleTtlMs, pinned: affinity === 'context' },
     clock,
     oneAtATime: () => outside.broadcasting(),
-    open: request =>
-      openSession({ wire, url, headers: lowerCased(headers), clock, learned, nextId, outside, timeoutMs: OPEN_TIMEOUT_MS }, request),
+    open: (request) =>
+      openSession(
+        {
+          wire,
+          url,
+          headers: lowerCased(headers),
+          clock,
+          learned,
+          nextId,
+          outside,
+          timeoutMs: OPEN_TIMEOUT_MS,
+        },
+        request,
+      ),
   })
   return {
     lease: pool.lease,
@@ -50,7 +62,9 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
     async close() {
       await pool.close()
       outside.close()
+      // Sessions that are being opened fail now, rather than being waited for.
       await wire.close()
+      await pool.opened()
     },
   }
 }

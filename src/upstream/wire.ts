@@ -54,7 +54,7 @@ export function createWire(origin: URL): Wire {
     keepAliveMaxTimeout: IDLE_SOCKET_MS,
     connect: { timeout: CONNECT_TIMEOUT_MS },
   })
-  let busy = 0
+  const calls = new Set<() => void>()
 
   function send(request: WireRequest, sink: WireSink): WireCall {
     let over = false
@@ -64,8 +64,15 @@ export function createWire(origin: URL): Wire {
     function finish(tell: () => void): void {
       if (over) return
       over = true
-      busy -= 1
+      calls.delete(cut)
       tell()
+    }
+
+    /** The gateway closes: whoever still waits is told. */
+    function cut(): void {
+      const cause = new Error('the gateway closed')
+      finish(() => sink.error(cause, true))
+      controller?.abort(cause)
     }
 
     function dispatch(url: URL, redirects: number): void {
@@ -86,7 +93,8 @@ export function createWire(origin: URL): Wire {
             else if (paused) started.pause()
           },
           onResponseStart(_, status, headers) {
-            redirected = status === 307 || status === 308 ? target(url, headers.location, redirects) : undefined
+            redirected =
+              status === 307 || status === 308 ? target(url, headers.location, redirects) : undefined
             if (!over && redirected === undefined) sink.head(status, headers)
           },
           onResponseData(_, bytes) {
@@ -103,7 +111,7 @@ export function createWire(origin: URL): Wire {
       )
     }
 
-    busy += 1
+    calls.add(cut)
     dispatch(request.url, 0)
     return {
       abort() {
@@ -120,12 +128,20 @@ export function createWire(origin: URL): Wire {
     }
   }
 
-  return { send, busy: () => busy, close: () => pool.destroy() }
+  return {
+    send,
+    busy: () => calls.size,
+    async close() {
+      for (const cut of calls) cut()
+      await pool.destroy()
+    },
+  }
 }
 
 /** Where a redirect leads, if it may be followed. */
 function target(from: URL, location: unknown, redirects: number): URL | undefined {
-  if (typeof location !== 'string' || redirects >= MAX_REDIRECTS || !URL.canParse(location, from.href)) return undefined
+  if (typeof location !== 'string' || redirects >= MAX_REDIRECTS || !URL.canParse(location, from.href))
+    return undefined
   const to = new URL(location, from)
   return to.origin === from.origin ? to : undefined
 }
@@ -135,7 +151,9 @@ export function wireFailure(cause: Error, sent: boolean, url: URL): GatewayError
   const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : ''
   return sent
     ? new GatewayError('upstream_closed', `the upstream closed the connection${code}`, { cause })
-    : new GatewayError('upstream_unreachable', `the upstream at ${url.host} cannot be reached${code}`, { cause })
+    : new GatewayError('upstream_unreachable', `the upstream at ${url.host} cannot be reached${code}`, {
+        cause,
+      })
 }
 
 /** The one value of a header, if it has exactly one. */

@@ -20,9 +20,8 @@ const steps: Record<string, fc.Arbitrary<(world: World) => void>> = {
   timeout: fc.constant(world => void world.apply({ on: 'timeout', error: new Error('slow') })),
   drained: fc.constant(world => void world.apply({ on: 'drained', error: new Error('draining') })),
   unauthorized: fc.constant(world => world.unauthorized()),
-  leased: fc.constant(world => {
-    if (world.state().phase === 'starting') world.apply({ on: 'leased' })
-  }),
+  lease: fc.constant(world => world.lease()),
+  postpone: fc.integer({ min: 1, max: 3 }).map(count => world => world.postpone(count)),
 }
 
 const common = fc.oneof(
@@ -34,6 +33,8 @@ const common = fc.oneof(
   { weight: 2, arbitrary: steps.fire as never },
   { weight: 1, arbitrary: steps.result as never },
   { weight: 1, arbitrary: steps.unauthorized as never },
+  { weight: 1, arbitrary: steps.postpone as never },
+  { weight: 4, arbitrary: steps.lease as never },
   { weight: 1, arbitrary: fc.oneof(steps.lost as never, steps.timeout as never, steps.drained as never) },
 ) as fc.Arbitrary<(world: World) => void>
 
@@ -44,7 +45,7 @@ describe('the exchange under any interleaving (design §5)', () => {
         const world = createWorld()
         world.start()
         for (const step of run.slice(0, before)) step(world)
-        if (world.state().phase === 'starting') world.apply({ on: 'leased' })
+        world.lease()
         for (const step of run.slice(before)) {
           world.pass(5)
           step(world)

@@ -33,6 +33,9 @@ export function createWorld() {
   let clock = false
   let ended: 'remember' | 'forget' | undefined
   let resulted = false
+  let leasing = false
+  let leases = 0
+  let postponed = 0
 
   function apply(event: Event<Outcome>): readonly Effect<Outcome>[] {
     const [next, effects] = transition(state, event, limits)
@@ -51,6 +54,10 @@ export function createWorld() {
 
   function perform(effect: Effect<Outcome>): void {
     switch (effect.do) {
+      case 'lease':
+        if (leasing) fail('leased twice')
+        leasing = true
+        break
       case 'send':
         sends.push(now)
         break
@@ -69,6 +76,8 @@ export function createWorld() {
         break
       case 'release':
         released.push(effect.clean)
+        leases -= 1
+        if (leases !== 0) fail('released what was not leased')
         break
       case 'timer':
         timers.add(effect.name)
@@ -94,9 +103,9 @@ export function createWorld() {
   }
 
   function check(): void {
-    if (sends.length > 1) fail('the call was sent twice')
+    if (sends.length > 1 + postponed) fail('the call was sent twice')
     if (cancels > 1) fail('cancelled twice')
-    if (released.length > 1) fail('released twice')
+    if (released.length > 1 + postponed) fail('released twice')
     for (const [leg, times] of terminal) if (times > 1) fail(`leg ${leg} got ${times} terminal messages`)
     for (const [id, times] of owed) if (times > 1) fail(`question ${id} was answered ${times} times`)
     for (const leg of state.legs) if (!connected.has(leg)) fail(`leg ${leg} is not connected`)
@@ -111,12 +120,13 @@ export function createWorld() {
     if (state.phase === 'suspended' && clock) fail('the upstream clock runs for a person')
     if (state.phase === 'suspended' && !timers.has('ttl')) fail('suspended without a deadline')
     if (state.phase === 'detached' && !timers.has('grace')) fail('detached without a deadline')
-    if (state.phase === 'running' && state.pending.length > 0 && !timers.has('settle')) fail('a question nobody will ask')
-    if (released[0] === true) {
+    if (state.phase === 'running' && state.sent && state.pending.length > 0 && !timers.has('settle')) fail('a question nobody will ask')
+    if (over && leases > 0) fail('the lease was kept')
+    if (released.at(-1) === true && leases === 0) {
       // Given back to the pool: nothing of this call may be open (design §4.4).
       const open = [...Array(questions).keys()].map(i => i + 1).filter(id => !owed.has(id) && !withdrawn.has(id) && !patient.has(id))
-      if (sends.length > 0 && open.length > 0) fail(`released clean with open questions ${open}`)
-      if (sends.length > 0 && !resulted) fail('released clean without the upstream’s own response')
+      if (sends.length > postponed && open.length > 0) fail(`released clean with open questions ${open}`)
+      if (sends.length > postponed && !resulted) fail('released clean without the upstream’s own response')
     }
   }
 
@@ -132,6 +142,23 @@ export function createWorld() {
       legs += 1
       connected.add(legs)
       apply({ on: 'start', leg: legs })
+    },
+    lease() {
+      if (!leasing) return
+      leasing = false
+      if (ended !== undefined) return
+      leases += 1
+      apply({ on: 'leased' })
+    },
+    postpone(count: number) {
+      if (!state.leased || !state.sent || postponed > 2) return
+      for (const { id } of state.pending) withdrawn.add(id)
+      const ids = Array.from({ length: count }, () => {
+        questions += 1
+        return questions
+      })
+      postponed += 1
+      apply({ on: 'postponed', ids })
     },
     ask(rides: boolean) {
       if (!state.leased && state.phase !== 'starting') return
@@ -174,7 +201,8 @@ export function createWorld() {
     unauthorized() {
       const answered = [...owed.keys()].filter(id => !state.pending.some(each => each.id === id))
       const id = answered.at(-1)
-      if (id === undefined || state.rounds.length === 0) return
+      // After the end it is the lease that finds out: it is given back only when every answer has arrived.
+      if (id === undefined || state.rounds.length === 0 || ended !== undefined || state.held !== undefined) return
       owed.delete(id)
       apply({ on: 'unauthorized', ids: [id], error: new Error('401') })
     },

@@ -43,6 +43,7 @@ describe('M-MRTR-08: what means the same has the same digest', () => {
     ['"\\ud800"', '"\ufffd"'],
     ['"é"', '"e\u0301"'],
     ['"\\ud800\\ud800"', '"\\u00d8\\u0000"'],
+    ['"\\ud83d\\u0080"', '"=\\u0600\\u0000"'],
     ['{"a":1,"a":2}', '{"a":2}'],
     ['{"x":{"_meta":1}}', '{"x":{}}'],
   ])('%s and %s differ', (left, right) => {

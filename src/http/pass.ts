@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import { ProtocolError } from '../errors.ts'
+import { readEnvelope } from '../mcp/envelope.ts'
+import { eraOf } from '../mcp/era.ts'
+import { checkHeaders, checkNotification, type MirroredHeaders, unsupported } from '../mcp/headers.ts'
+import { classify, idOf, requestShape } from '../mcp/jsonrpc.ts'
+import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
+import { at, scan, stringOf, type Value } from '../mcp/scan.ts'
+import type { Log } from '../observe/log.ts'
+import type { Options, RouteOptions } from '../options/schema.ts'
+import { createAnswer } from './answer.ts'
+import { readBody } from './body.ts'
+import { createGuard, type Guarded } from './guard.ts'
+import { refuse } from './refuse.ts'
+
+export type Headers = Readonly<Record<string, string | undefined>>
+
+export interface DoorOptions {
+  readonly options: Options
+  /** Makes, for a route, what tells its callers. */
+  readonly identifyFor: (route: RouteOptions) => (headers: Headers) => Caller
+  readonly serve: (route: RouteOptions, request: ModernRequest, answer: Answer) => void | Promise<void>
+  readonly log: Log
+  readonly clock: Clock
+}
+
+const SCAN = { strict: true, foldCase: true, maxDepth: 64 }
+
+/** One request on its way: who sends it, and what is known of it so far. */
+interface Passing {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly guarded: Guarded
+  readonly text: Buffer
+  readonly root: Value
+}
+
+/**
+ * The way from a request's bytes to a `ModernRequest`: guard, body, scan, era, envelope, mirrored headers,
+ * caller. What is thrown on it ends here; from `serve` on it is the answer's.
+ */
+export function createPass({ options, identifyFor, serve, log, clock }: DoorOptions) {
+  const { maxBodyBytes, allowedHosts, allowedOrigins } = options.http
+  const { listen, routes, principal } = options
+  const guard = createGuard({ listen, routes, allowedHosts, allowedOrigins, principalHeader: principal.name })
+  const identify = new Map(routes.map((route) => [route.path, identifyFor(route)]))
+  let requests = 0
+
+  /** `waits`: the client sends its body only once it is told to go on. */
+  async function pass(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
+    let text: Buffer | undefined
+    let root: Value | undefined
+    let unread = waits
+    try {
+      const guarded = guard(request)
+      if (guarded.verb !== 'POST') throw new ProtocolError(-32600, `${guarded.verb} is not served here`, 405)
+      unread = true
+      text = await readBody(request, maxBodyBytes, () => waits && response.writeContinue())
+      unread = false
+      root = scan(text, requestShape, SCAN)
+      dispatch({ request, response, guarded, text, root })
+    } catch (error) {
+      const id = text && root && idOf(text, root)
+      refuse({ request, response, error, id, cut: unread, log, clock })
+    }
+  }
+
+  function dispatch({ request, response, guarded, text, root }: Passing): void {
+    const { headers } = request
+    const mirrored: MirroredHeaders = {
+      version: single(headers['mcp-protocol-version']),
+      method: single(headers['mcp-method']),
+      name: single(headers['mcp-name']),
+    }
+    const message = classify(text, root)
+    // Clients of earlier revisions are told which one is served (M-VER-06, M-HTTP-15).
+    if (eraOf(mirrored.version, root) === 'legacy') throw unsupported(mirrored.version ?? offered(text, root))
+    if (message.kind === 'response') {
+      throw new ProtocolError(-32600, 'responses are sent as inputResponses of the retry')
+    }
+    if (message.kind === 'notification') {
+      checkNotification(mirrored, message.method, text, root)
+      response.writeHead(202).end()
+      return
+    }
+    const { id, method } = message
+    const envelope = readEnvelope(text, root)
+    checkHeaders(mirrored, envelope.version, method, text, root)
+    const { route, accepts } = guarded
+    const caller = identify.get(route.path)?.(flat(headers))
+    if (caller === undefined) throw new Error(`nobody identifies the callers of ${route.path}`)
+    const answer = createAnswer({
+      request,
+      response,
+      id,
+      accepts,
+      clock,
+      log: log.child({ request: ++requests }),
+    })
+    void answering(() => serve(route, { text, root, id, method, envelope, caller }, answer), answer)
+  }
+
+  return pass
+}
+
+async function answering(serving: () => void | Promise<void>, answer: Answer): Promise<void> {
+  try {
+    await serving()
+  } catch (error) {
+    answer.fail(error)
+  }
+}
+
+/** What a client without version header speaks: what it offers, or the last revision without that header (M-HTTP-15). */
+function offered(text: Buffer, root: Value): string {
+  return stringOf(text, at(root, 'params', 'protocolVersion')) ?? '2025-03-26'
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function flat(headers: IncomingMessage['headers']): Headers {
+  const values: Record<string, string | undefined> = {}
+  for (const [name, value] of Object.entries(headers))
+    values[name] = Array.isArray(value) ? value.join(', ') : value
+  return values
+}
