@@ -79,6 +79,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   /** What was refused upstream for want of a declared capability (M-BASE-16). */
   let undeclared: Readonly<Record<string, unknown>> | undefined
   let state: State<Outcome> = initialState()
+  /** An answer of the latest round reached the upstream. */
+  let delivered = false
   let lastHeardMs = clock.now()
   /** The session whose upstream wants URLs opened before the call runs. */
   let postponedBy: Session | undefined
@@ -113,9 +115,9 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       if (notification.method === 'notifications/progress') deadline.touch()
       if (own || OFF_STREAM.has(notification.method)) legs.notify(notification)
     },
-    lost: (error) => dispatch({ on: 'upstreamLost', error }),
+    lost: upstreamLost,
     response,
-    failed: ({ error }) => dispatch({ on: 'upstreamLost', error }),
+    failed: ({ error }) => upstreamLost(error),
   }
 
   const line = createLine(
@@ -124,6 +126,7 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       want: options.want,
       exclusive: options.exclusive,
       sink,
+      repeatable: REPEATABLE.has(first.method),
       body: (id, { handshake }) =>
         requestUp(first, {
           id,
@@ -290,6 +293,7 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       answer.fail(error)
       return
     }
+    delivered = false
     dispatch({
       on: 'retry',
       leg: leg.number,
@@ -307,6 +311,18 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     if (legs.remove(number) !== undefined) dispatch({ on: 'leave', leg: number })
   }
 
+  /** An upstream that died before an answer of this round reached it died while its person was thinking. */
+  function upstreamLost(error: Error): void {
+    const cut = error instanceof GatewayError && error.reason !== 'upstream_protocol'
+    const unheard = cut && asksAnswered() && !delivered
+    const lost = new GatewayError('exchange_lost', 'the upstream was lost while the call waited', {
+      cause: error,
+    })
+    dispatch({ on: 'upstreamLost', error: unheard ? lost : error })
+  }
+
+  const asksAnswered = (): boolean => (state.rounds.at(-1)?.shown.length ?? 0) > 0
+
   function answer(id: number): void {
     const question = asked.get(id)
     if (question?.answer !== undefined) void postAnswer(question, question.answer, credentials())
@@ -315,9 +331,12 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   async function postAnswer({ id, request }: Asked, payload: Buffer, sender: Headers): Promise<void> {
     if (request === undefined) return
     const outcome = await line.answer(request.id, Buffer.concat([RESULT, payload]), sender)
-    if (outcome === 'done') return
+    if (outcome === 'done') {
+      delivered = true
+      return
+    }
     if (outcome instanceof UpstreamRefusal) dispatch({ on: 'unauthorized', ids: [id], error: outcome })
-    else dispatch({ on: 'upstreamLost', error: outcome })
+    else upstreamLost(outcome)
   }
 
   function abandon(id: number): void {
@@ -428,6 +447,15 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
 }
 
 const isRoots = (asked: Asked): boolean => asked.question.kind === 'roots'
+
+/** Methods that only read, and ask nobody on the way. */
+const REPEATABLE = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'completion/complete',
+])
 
 /** Notifications that may be a call's though they come on a shared stream. */
 const OFF_STREAM = new Set(['notifications/progress', 'notifications/message'])

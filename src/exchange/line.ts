@@ -10,6 +10,8 @@ export interface LineOptions {
   /** The call may be asked, so its session is its alone. */
   readonly exclusive: boolean
   readonly sink: CallSink
+  /** Running it twice does no harm, so that a session found dead in mid-call can be replaced too. */
+  readonly repeatable: boolean
   /** Makes the call's message for this session. */
   readonly body: (id: number, session: Session) => Buffer
 }
@@ -66,7 +68,8 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
     call = session.call(callId, options.body(callId, session), credentials, {
       ...sink,
       failed(failure) {
-        if (failure.notRun && failure.lost && !healed) void heal(failure, credentials)
+        if (failure.lost && (failure.notRun || options.repeatable) && !healed && undelivered === 0)
+          void heal(failure, credentials)
         else sink.failed(failure)
       },
     })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -150,6 +151,8 @@ export function createDoor({ options, identifyFor, serve, log, clock }: DoorOpti
       server.close(() => resolve())
       for (const socket of sockets.keys()) socket.destroy()
     })
+    // A socket tells of its end after the server does.
+    await Promise.all([...sockets.keys()].map((socket) => once(socket, 'close')))
   }
 
   return { handle, listen: () => listenAt(server, options.listen), sockets: () => sockets.size, drain, close }

@@ -47,12 +47,11 @@ export function classify(text: Buffer, root: Value): ClientMessage {
   if (stringOf(text, at(root, 'jsonrpc')) !== '2.0') throw invalid('jsonrpc must be "2.0"')
   const method = at(root, 'method')
   const id = at(root, 'id')
-  const answers = at(root, 'result') !== undefined || at(root, 'error') !== undefined
   if (method === undefined) {
-    if (answers) return { kind: 'response' }
+    if (answers(root)) return { kind: 'response' }
     throw invalid('method is missing')
   }
-  if (answers) throw invalid('a message is either a request or a response')
+  if (answers(root)) throw invalid('a message is either a request or a response')
   const name = stringOf(text, method)
   if (name === undefined) throw invalid('method must be a string')
   const params = at(root, 'params')
@@ -62,11 +61,14 @@ export function classify(text: Buffer, root: Value): ClientMessage {
   return { kind: 'request', id: textOf(text, id), method: name }
 }
 
-/** The id's bytes, if it can be echoed. */
-export function idOf(text: Buffer, root: Value | undefined): Buffer | undefined {
+/** The id's bytes, if it is one that an answer can have: that of a response is not the client's own. */
+export function idOf(text: Buffer, root: Value): Buffer | undefined {
   const id = at(root, 'id')
+  if (at(root, 'method') === undefined && answers(root)) return undefined
   return id !== undefined && isId(text, id) ? textOf(text, id) : undefined
 }
+
+const answers = (root: Value): boolean => at(root, 'result') !== undefined || at(root, 'error') !== undefined
 
 const isId = (text: Buffer, id: Value): boolean =>
   id.kind === 'string' || (id.kind === 'number' && INTEGER.test(text.toString('latin1', id.start, id.end)))

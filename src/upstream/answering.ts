@@ -46,8 +46,10 @@ export function createAnswering({ channel, clock }: { channel: Channel; clock: C
         refused(refused) {
           posts.delete(call)
           const status = refused.status
-          const lost = new GatewayError('upstream_closed', `the upstream answered ${status} to an answer`)
-          resolve({ retry: false, error: refusal(refused) ?? lost })
+          // X-ANS-09: 404 is a lost session, any other 4xx a word of the upstream on the answer.
+          const reason = status === 404 ? 'upstream_closed' : 'upstream_protocol'
+          const error = new GatewayError(reason, `the upstream answered ${status} to an answer`)
+          resolve({ retry: false, error: refusal(refused) ?? error })
         },
         failed(error) {
           posts.delete(call)

@@ -329,8 +329,8 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
       entries.add(entry)
       room.entries.add(entry)
       rooms.set(room.key, room)
-      reaper.arm()
-      if (closed) {
+      if (!closed) reaper.arm()
+      else {
         close(entry)
         throw new GatewayError('draining', 'the gateway is shutting down')
       }

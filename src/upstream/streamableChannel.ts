@@ -15,8 +15,9 @@ const HEAD_TIMEOUT_MS = 300
 const CLOSE_TIMEOUT_MS = 5_000
 const DEFAULT_RETRY_MS = 100
 const MAX_RETRY_MS = 30_000
-/** Streams that end this often with nothing said are none. */
+/** Streams that end this often, at once and with nothing said, are none. */
 const MAX_IDLE_STREAMS = 3
+const LIVELY_MS = 5_000
 const FIRST_WITH_HEADER = '2025-06-18'
 /** 400: the server wants `initialized` first; 409: it still has our last stream (design §4.7). */
 const AGAIN: Readonly<Record<number, Listening>> = { 400: 'early', 409: 'busy' }
@@ -38,6 +39,8 @@ export function createStreamableChannel(
   let closed = false
   const open = new Set<WireCall>()
   const timers = new Set<() => void>()
+  /** Ends the waiting for the head of a stream. */
+  const closers = new Set<() => void>()
 
   const common = (credentials: Headers): Record<string, string> => ({
     ...credentials,
@@ -141,27 +144,36 @@ export function createStreamableChannel(
 
   function listen(credentials: Headers, lastEventId?: string, idle = 0): Promise<Listening> {
     return new Promise((resolve) => {
+      let mine: WireCall | undefined
       let heard = false
+      const sinceMs = clock.now()
       let last = lastEventId
       let retryMs = DEFAULT_RETRY_MS
       // A stream whose head is withheld until something is said is a stream all the same.
       const stopTimer = clock.after(HEAD_TIMEOUT_MS, () => resolve('open'))
+      const closer = (): void => {
+        stopTimer()
+        resolve('none')
+      }
+      closers.add(closer)
       const none = (verdict: Listening): void => {
         stopTimer()
+        closers.delete(closer)
         if (stream === mine) stream = undefined
         resolve(verdict)
         if (idle > 0 || lastEventId !== undefined) shared.deaf()
       }
       const dropped = (): void => {
         stopTimer()
+        closers.delete(closer)
         if (closed || stream !== mine) return
-        const quietly = heard ? 0 : idle + 1
+        const quietly = heard || clock.now() - sinceMs > LIVELY_MS ? 0 : idle + 1
         if (quietly >= MAX_IDLE_STREAMS) none('none')
         else later(retryMs, () => void listen(credentials, last, quietly))
         resolve('open')
       }
       const resumed: Headers = last === undefined ? {} : { 'last-event-id': last }
-      const mine: WireCall = exchangeMessages(
+      mine = exchangeMessages(
         wire,
         { method: 'GET', url, headers: { ...common(credentials), accept: 'text/event-stream', ...resumed } },
         {
@@ -171,7 +183,7 @@ export function createStreamableChannel(
             if ((headerOf(received, 'content-type') ?? '').startsWith('text/event-stream')) resolve('open')
             else {
               none('none')
-              mine.abort()
+              mine?.abort()
             }
           },
           message(message) {
@@ -196,6 +208,7 @@ export function createStreamableChannel(
     if (closed) return
     closed = true
     for (const stop of timers) stop()
+    for (const stop of closers) stop()
     // DELETE goes before the streams: some servers take a closed stream for a client that may come back.
     if (sessionId !== undefined) await remove(credentials)
     stream?.abort()

@@ -84,10 +84,6 @@ describe('cases 2, 3: a session that the upstream forgot', () => {
           },
         ),
     ],
-    [
-      '400 that names the session',
-      (request) => request.status(400, 'Session not found', { 'content-type': 'text/plain' }),
-    ],
   ])('%s: initialized again once, the call sent again, never in a loop', async (_name, forget) => {
     const forgotten = new Set<string>()
     const upstream = await startRawUpstream({
@@ -108,6 +104,32 @@ describe('cases 2, 3: a session that the upstream forgot', () => {
     const two = await upstream.next((each) => each.method === 'tools/call' && each.session !== one.session)
     two.result(DONE)
     expect(firstText((await second.answer).result)).toBe('done')
+    expect(upstream.sessions).toHaveLength(2)
+  })
+
+  it('400 that names the session in its text: a new session, but the call may have run and is not sent again', async () => {
+    let forgotten = ''
+    const upstream = await startRawUpstream({
+      script: (request) => {
+        if (request.verb !== 'POST' || request.session !== forgotten) return false
+        request.status(400, 'Session not found', { 'content-type': 'text/plain' })
+        return true
+      },
+    })
+    const { url } = await startGateway(upstream.url)
+    const first = startCall(url, toolCall('one'))
+    const one = await upstream.method('tools/call')
+    one.result(DONE)
+    await first.answer
+    forgotten = String(one.session)
+    const failed = await rawCall(url, toolCall('two'))
+    expect(failed.status).toBe(502)
+    expect(failed.error).toMatchObject({ data: { reason: 'upstream_closed' } })
+    const third = startCall(url, toolCall('three'))
+    const three = await upstream.next((each) => each.method === 'tools/call' && each.session !== one.session)
+    expect(three.body.toString()).toContain('three')
+    three.result(DONE)
+    expect(firstText((await third.answer).result)).toBe('done')
     expect(upstream.sessions).toHaveLength(2)
   })
 

@@ -11,7 +11,8 @@ import { createManualClock } from './manualClock.ts'
 
 const id = Buffer.from('"7"')
 const RESULT = '{"jsonrpc":"2.0","id":"7","result":{}}'
-const note = (text: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","method":"n","params":${JSON.stringify(text)}}`)
+const note = (text: string): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","method":"n","params":${JSON.stringify(text)}}`)
 const BOTH = { json: true, sse: true }
 
 /** An answer that is still to be given, and the bare connection of its client. */
@@ -61,7 +62,11 @@ describe('a plain answer', () => {
     answer.end(resultOf(id), 404)
     expect(answer.open).toBe(false)
     const reply = await client.reply()
-    expect(reply).toMatchObject({ status: 404, headers: { 'content-type': 'application/json' }, body: RESULT })
+    expect(reply).toMatchObject({
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      body: RESULT,
+    })
     await closed
     client.socket.destroy()
     expect(left()).toBe(0)
@@ -162,7 +167,10 @@ describe('an event stream', () => {
     await client.includes('0\r\n\r\n')
     const [first, last, ...more] = eventsIn(client.text())
     expect(first).toBe(note('a').toString())
-    expect(JSON.parse(last ?? '')).toMatchObject({ id: '7', error: { data: { reason: 'upstream_protocol' } } })
+    expect(JSON.parse(last ?? '')).toMatchObject({
+      id: '7',
+      error: { data: { reason: 'upstream_protocol' } },
+    })
     expect(more).toEqual([])
   })
 
@@ -202,23 +210,26 @@ describe('a slow reader', () => {
     expect(clock.pending()).toBe(0)
   })
 
-  it.each(['a stream', 'a stream that has ended', 'plain JSON'])('that is stuck for 30 s is dropped: %s', async (kind) => {
-    const { answer, client, clock, closed, left } = await answering()
-    client.socket.pause()
-    for (let i = 0; i < 100 && kind !== 'plain JSON'; i++) {
-      answer.notify(note('x'.repeat(200_000)))
-      await setImmediate()
-    }
-    if (kind !== 'a stream') answer.end([long(20_000_000)])
-    for (let i = 0; i < 100; i++) await setImmediate()
-    clock.advance(30_000)
-    await closed
-    expect(left()).toBe(1)
-    expect(clock.pending()).toBe(0)
-  })
+  it.each(['a stream', 'a stream that has ended', 'plain JSON'])(
+    'that is stuck for 30 s is dropped: %s',
+    async (kind) => {
+      const { answer, client, clock, closed, left } = await answering()
+      client.socket.pause()
+      for (let i = 0; i < 100 && kind !== 'plain JSON'; i++) {
+        answer.notify(note('x'.repeat(200_000)))
+        await setImmediate()
+      }
+      if (kind !== 'a stream') answer.end([long(20_000_000)])
+      for (let i = 0; i < 100; i++) await setImmediate()
+      clock.advance(30_000)
+      await closed
+      expect(left()).toBe(1)
+      expect(clock.pending()).toBe(0)
+    },
+  )
 
   it('that takes some bytes in time is not', async () => {
-    const { answer, client, clock, response, left } = await answering()
+    const { answer, client, clock, response, closed, left } = await answering()
     client.socket.pause()
     answer.end([long(20_000_000)])
     for (let i = 0; i < 3; i++) {
@@ -229,7 +240,7 @@ describe('a slow reader', () => {
       client.socket.pause()
     }
     client.socket.resume()
-    await client.reply()
+    await closed
     expect(left()).toBe(0)
   })
 })
@@ -261,15 +272,18 @@ describe('M-HTTP-11: a client that leaves', () => {
     expect(clock.pending()).toBe(0)
   })
 
-  it.each(['destroy', 'resetAndDestroy'] as const)('before all of a long answer was written is told of (%s)', async (how) => {
-    const { answer, client, closed, left } = await answering()
-    client.socket.pause()
-    answer.end([long(20_000_000)])
-    await setImmediate()
-    client.socket[how]()
-    await closed
-    expect(left()).toBe(1)
-  })
+  it.each(['destroy', 'resetAndDestroy'] as const)(
+    'before all of a long answer was written is told of (%s)',
+    async (how) => {
+      const { answer, client, closed, left } = await answering()
+      client.socket.pause()
+      answer.end([long(20_000_000)])
+      await setImmediate()
+      client.socket[how]()
+      await closed
+      expect(left()).toBe(1)
+    },
+  )
 
   it('a callback that throws keeps none of the others from being called', async () => {
     const { answer, client, closed } = await answering()

@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Clock, createClock } from '../../../src/clock.ts'
-import { createDoor, type DoorOptions } from '../../../src/http/server.ts'
+import type { DoorOptions } from '../../../src/http/pass.ts'
+import { createDoor } from '../../../src/http/server.ts'
 import { createLog } from '../../../src/observe/log.ts'
 import { optionsSchema } from '../../../src/options/schema.ts'
 import { requestBody } from '../mcp/requests.ts'
@@ -10,6 +11,7 @@ const log = createLog('silent')
 export const NOW = '2026-07-28'
 
 interface DoorUnderTest {
+  readonly listen?: string
   readonly serve?: DoorOptions['serve']
   readonly identifyFor?: DoorOptions['identifyFor']
   readonly http?: object
@@ -21,7 +23,7 @@ interface DoorUnderTest {
 /** A door on a free port; without `serve` it answers every request with `{}`. When it is closed nothing is left. */
 export async function openDoor(given: DoorUnderTest = {}) {
   const options = optionsSchema.parse({
-    listen: '127.0.0.1:0',
+    listen: given.listen ?? '127.0.0.1:0',
     routes: [{ path: '/mcp', upstream: { url: 'http://127.0.0.1:9/', ...given.upstream } }],
     http: given.http,
     limits: given.limits,
@@ -48,7 +50,11 @@ export async function openDoor(given: DoorUnderTest = {}) {
 }
 
 /** The parts of a result. */
-export const resultOf = (id: Buffer): Buffer[] => [Buffer.from('{"jsonrpc":"2.0","id":'), id, Buffer.from(',"result":{}}')]
+export const resultOf = (id: Buffer): Buffer[] => [
+  Buffer.from('{"jsonrpc":"2.0","id":'),
+  id,
+  Buffer.from(',"result":{}}'),
+]
 
 /** Header lines of a good POST of a call, changed by `changes`; `undefined` leaves one out. */
 export function headLines(changes: Record<string, string | undefined> = {}): Record<string, string> {
@@ -60,7 +66,9 @@ export function headLines(changes: Record<string, string | undefined> = {}): Rec
     'mcp-method': 'tools/list',
     ...changes,
   }
-  return Object.fromEntries(Object.entries(lines).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+  return Object.fromEntries(
+    Object.entries(lines).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 }
 
 export const LIST = JSON.stringify(requestBody('tools/list'))
@@ -146,12 +154,18 @@ function readReply(text: string): [Reply, number] | undefined {
   if (end === -1) return undefined
   const [first = '', ...lines] = text.slice(0, end).split('\r\n')
   const headers = Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    lines.map((line) => [
+      line.slice(0, line.indexOf(':')).toLowerCase(),
+      line.slice(line.indexOf(':') + 1).trim(),
+    ]),
   )
   const total = end + 4 + Number(headers['content-length'] ?? 0)
   if (text.length < total) return undefined
   const body = Buffer.from(text.slice(end + 4, total), 'latin1').toString()
-  return [{ status: Number(first.split(' ')[1]), headers, body, json: body === '' ? {} : JSON.parse(body) }, total]
+  return [
+    { status: Number(first.split(' ')[1]), headers, body, json: body === '' ? {} : JSON.parse(body) },
+    total,
+  ]
 }
 
 /** Sends one request on a connection of its own. */

@@ -75,17 +75,19 @@ describe('the guard', () => {
     expect((await ask(set.port, posted(LIST, { origin: 'https://app.example:444' }))).status).toBe(403)
   })
 
-  it.each(['Host: localhost', 'ORIGIN: http://localhost', 'Authorization: b', 'Content-Type: application/json'])(
-    'a second "%s" is refused',
-    async (line) => {
-      const { port } = await openDoor()
-      const first = { origin: 'http://localhost', authorization: 'a' }
-      expect(await ask(port, posted(LIST, first, [line]))).toMatchObject({
-        status: 400,
-        json: { error: { code: -32600 } },
-      })
-    },
-  )
+  it.each([
+    'Host: localhost',
+    'ORIGIN: http://localhost',
+    'Authorization: b',
+    'Content-Type: application/json',
+  ])('a second "%s" is refused', async (line) => {
+    const { port } = await openDoor()
+    const first = { origin: 'http://localhost', authorization: 'a' }
+    expect(await ask(port, posted(LIST, first, [line]))).toMatchObject({
+      status: 400,
+      json: { error: { code: -32600 } },
+    })
+  })
 
   it('M-HDR-07: a repeated Mcp- header is a mismatch, even if both are equal', async () => {
     const { port } = await openDoor()
@@ -121,19 +123,32 @@ describe('the guard', () => {
     const { port } = await openDoor({
       identifyFor: () => (headers) => {
         seen.push(headers.authorization)
-        return { principal: '', principalFor: () => Buffer.alloc(0), context: '', anonymous: true, credentials: {} }
+        return {
+          principal: '',
+          principalFor: () => Buffer.alloc(0),
+          context: '',
+          anonymous: true,
+          credentials: {},
+        }
       },
     })
     await ask(port, posted(LIST, {}, [], 'POST /mcp?access_token=x&authorization=y HTTP/1.1'))
     expect(seen).toEqual([undefined])
   })
 
-  it.each(['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'])('M-HTTP-13: %s is 405 and names POST', async (verb) => {
-    const { port } = await openDoor()
-    const head = { 'content-type': undefined, 'content-length': undefined }
-    const reply = await ask(port, posted('', head, [], `${verb} /mcp HTTP/1.1`))
-    expect(reply).toMatchObject({ status: 405, headers: { allow: 'POST' }, json: { error: { code: -32600 } } })
-  })
+  it.each(['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'])(
+    'M-HTTP-13: %s is 405 and names POST',
+    async (verb) => {
+      const { port } = await openDoor()
+      const head = { 'content-type': undefined, 'content-length': undefined }
+      const reply = await ask(port, posted('', head, [], `${verb} /mcp HTTP/1.1`))
+      expect(reply).toMatchObject({
+        status: 405,
+        headers: { allow: 'POST' },
+        json: { error: { code: -32600 } },
+      })
+    },
+  )
 
   it.each([
     ['application/json', 200],

@@ -23,15 +23,18 @@ describe('what goes over the wire for what is thrown', () => {
     })
   })
 
-  it.each<GatewayReason>(['overloaded', 'draining', 'relay_unavailable'])('%s says when to come back', (reason) => {
-    expect(wireError(new GatewayError(reason, ''), false)).toMatchObject({
-      status: 503,
-      headers: { 'retry-after': '1' },
-      error: { code: -32603, data: { reason } },
-    })
-    const own = new GatewayError(reason, '', { ownLimit: true, retryAfterS: 7 })
-    expect(wireError(own, false)).toMatchObject({ status: 429, headers: { 'retry-after': '7' } })
-  })
+  it.each<GatewayReason>(['overloaded', 'draining', 'relay_unavailable'])(
+    '%s says when to come back',
+    (reason) => {
+      expect(wireError(new GatewayError(reason, ''), false)).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '1' },
+        error: { code: -32603, data: { reason } },
+      })
+      const own = new GatewayError(reason, '', { ownLimit: true, retryAfterS: 7 })
+      expect(wireError(own, false)).toMatchObject({ status: 429, headers: { 'retry-after': '7' } })
+    },
+  )
 
   it("the protocol's own errors keep their code, status and data", () => {
     const data = { supported: ['a'], requested: 'b' }
@@ -40,7 +43,10 @@ describe('what goes over the wire for what is thrown', () => {
       headers: {},
       error: { code: -32022, message: 'm', data },
     })
-    expect(wireError(new ProtocolError(-32601, 'm', 404), false).error).toEqual({ code: -32601, message: 'm' })
+    expect(wireError(new ProtocolError(-32601, 'm', 404), false).error).toEqual({
+      code: -32601,
+      message: 'm',
+    })
   })
 
   it('a refusal of the upstream passes with its challenge, in-band without', () => {
@@ -52,7 +58,11 @@ describe('what goes over the wire for what is thrown', () => {
       error,
     })
     expect(wireError(refusal, true)).toMatchObject({ headers: {}, error })
-    expect(wireError(new UpstreamRefusal(403, undefined), false)).toMatchObject({ status: 403, headers: {}, error })
+    expect(wireError(new UpstreamRefusal(403, undefined), false)).toMatchObject({
+      status: 403,
+      headers: {},
+      error,
+    })
   })
 
   it.each([

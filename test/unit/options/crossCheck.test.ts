@@ -42,7 +42,10 @@ describe('timeouts (case 14: a lost timeout must not become "at once")', () => {
   })
 
   it('keeps 0 for what 0 switches off', () => {
-    expect(routeOf('exchange.holdMs=0', 'exchange.settleMs=0').exchange).toMatchObject({ holdMs: 0, settleMs: 0 })
+    expect(routeOf('exchange.holdMs=0', 'exchange.settleMs=0').exchange).toMatchObject({
+      holdMs: 0,
+      settleMs: 0,
+    })
   })
 })
 
@@ -73,7 +76,9 @@ describe('addresses, names and paths', () => {
   it.each(['0.0.0.0:8808', '[::]:8808', '192.168.1.1:8808', '127.0.0.1.example.com:8808'])(
     'M-HTTP-02: refuses to listen on %s without allowed hosts',
     (listen) => {
-      expect(problemsOf(`listen=${listen}`)[0]).toContain(`${listen} is not loopback: http.allowedHosts must name`)
+      expect(problemsOf(`listen=${listen}`)[0]).toContain(
+        `${listen} is not loopback: http.allowedHosts must name`,
+      )
       expect(problemsOf(`listen=${listen}`, 'http.allowedHosts=[a.example]')).toEqual([])
     },
   )
@@ -119,19 +124,20 @@ describe('addresses, names and paths', () => {
   ])('refuses %s', (set) => expect(problemsOf(set)).toHaveLength(1))
 
   it('accepts subnets and ports in those lists', () => {
-    const set = ['http.trustedProxies=["10.0.0.0/8", "::1", "fd00::/64"]', 'http.allowedHosts=["a:1", "[::1]:2"]']
+    const set = [
+      'http.trustedProxies=["10.0.0.0/8", "::1", "fd00::/64"]',
+      'http.allowedHosts=["a:1", "[::1]:2"]',
+    ]
     expect(problemsOf(...set, 'http.allowedOrigins=["https://a.example:8443"]')).toEqual([])
   })
 })
 
 describe('headers', () => {
-  it.each(['host', 'Content-Length', 'mcp-session-id', 'Transfer-Encoding', 'proxy-authorization', 'a b', '__proto__'])(
+  it.each(['host', 'Content-Length', 'mcp-session-id', 'Transfer-Encoding', 'proxy-authorization', 'a b'])(
     'neither forwards nor fixes %s',
     (name) => {
       expect(problemsOf(`routes.0.upstream.forwardHeaders=["${name}"]`)).toHaveLength(1)
-      expect(problemsOf(`routes.0.upstream={ url: ${UPSTREAM}, headers: { "x-a": b, "${name}": c } }`)).toHaveLength(
-        name === '__proto__' ? 0 : 1,
-      )
+      expect(problemsOf(`routes.0.upstream.headers={ x-a: b, "${name}": c }`)).toHaveLength(1)
     },
   )
 
@@ -153,7 +159,9 @@ describe('headers', () => {
 
 describe('who calls', () => {
   it('needs what its source needs', () => {
-    expect(problemsOf('principal.from=header')).toContain('principal.name: must be set for principal.from header')
+    expect(problemsOf('principal.from=header')).toContain(
+      'principal.name: must be set for principal.from header',
+    )
     expect(problemsOf('principal.from=jwt').slice(0, 3)).toEqual([
       'principal.issuer: must be set for principal.from jwt',
       'principal.audience: must be set for principal.from jwt',

@@ -135,7 +135,9 @@ it('reads a value of --set as YAML, and as text where it is none', () => {
 })
 
 it('takes a section with nothing under it as one left out', () => {
-  const options = load(`routes:\n  - upstream: { url: ${UPSTREAM} }\n    sessions:\n    exchange:\nhttp:\nprincipal:\n`)
+  const options = load(
+    `routes:\n  - upstream: { url: ${UPSTREAM} }\n    sessions:\n    exchange:\nhttp:\nprincipal:\n`,
+  )
   expect(options.routes[0]?.sessions.max).toBe(4096)
   expect(options.http.drainMs).toBe(30_000)
 })
@@ -188,7 +190,11 @@ it('names the command line or the environment where the value came from there', 
 })
 
 it.each([
-  ['a file that is not there', () => loadOptions({ file: '/nowhere/proxy.yaml', env: {}, flags: {} }), 'cannot be read (ENOENT)'],
+  [
+    'a file that is not there',
+    () => loadOptions({ file: '/nowhere/proxy.yaml', env: {}, flags: {} }),
+    'cannot be read (ENOENT)',
+  ],
   ['no YAML', () => load('routes: [', {}), 'proxy.yaml:1: not YAML'],
   ['an option twice', () => load('listen: 1\nlisten: 2\n'), 'proxy.yaml:2: the same option twice'],
   ['a list', () => load('- listen'), 'must be a section of options'],
@@ -203,8 +209,16 @@ it.each([
   ['--set without a value', () => withFlags('http.drainMs'), '--set: must be path=value'],
   ['--set of a route that is not there', () => withFlags('routes.1.path=/x'), 'routes has no 1'],
   ['--set below a value', () => withFlags('listen=1', 'listen.host=x'), '--set listen.host'],
-  ['--set of an unknown option', () => withFlags('http.drain=1'), 'http.drain: there is no such option (--set)'],
-  ['--set of a prototype', () => withFlags('__proto__.listen=1'), '--set __proto__.listen: there is no such option'],
+  [
+    '--set of an unknown option',
+    () => withFlags('http.drain=1'),
+    'http.drain: there is no such option (--set)',
+  ],
+  [
+    '--set of a prototype',
+    () => withFlags('__proto__.listen=1'),
+    '--set __proto__.listen: there is no such option',
+  ],
 ])('refuses %s in one line', (_, act, line) => {
   const problems = problemsOf(act)
   expect(problems).toHaveLength(1)
@@ -240,6 +254,10 @@ it('A-09: shows no secret in any problem', () => {
 })
 
 it.each(['config/sidecar.yaml', 'config/gateway.yaml'])('accepts %s as it is shipped', (file) => {
-  const { routes } = loadOptions({ file: new URL(`../../../${file}`, import.meta.url).pathname, env: {}, flags: {} })
+  const { routes } = loadOptions({
+    file: new URL(`../../../${file}`, import.meta.url).pathname,
+    env: {},
+    flags: {},
+  })
   expect(routes.length).toBeGreaterThan(0)
 })
