@@ -18,10 +18,11 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const options = load(flags)
   if (options === undefined) return
   const log = createLog(options.logLevel)
-  let gateway: Gateway
   try {
-    gateway = createGateway(options, { log })
+    const gateway = createGateway(options, { log })
     const { url } = await gateway.listen()
+    // Before anybody is told that it serves, since they may signal at once.
+    handleSignals(gateway, log)
     for (const route of options.routes) {
       log.info(
         { url: url(route.path), upstream: new URL(route.upstream.url).host, admin: options.admin },
@@ -32,7 +33,6 @@ export async function serve(flags: ServeFlags): Promise<void> {
     process.stderr.write(`mrtr-proxy: cannot start: ${error instanceof Error ? error.message : error}\n`)
     process.exit(1)
   }
-  handleSignals(gateway, log)
 }
 
 function load(flags: ServeFlags): Options | undefined {

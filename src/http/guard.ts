@@ -17,7 +17,7 @@ export interface GuardOptions extends HostCheckOptions {
   readonly principalHeader?: string | undefined
 }
 
-/** With 16 KiB of headers in all there may be thousands of them, each of which costs time. */
+/** In 16 KiB there is room for thousands, each of which costs time, and Node drops what is beyond 2000 unseen. */
 const MAX_HEADERS = 128
 const VERBS = ['GET', 'POST', 'DELETE'] as const
 

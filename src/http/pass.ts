@@ -51,7 +51,7 @@ export function createPass({ options, identifyFor, serve, log, clock }: DoorOpti
   async function pass(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
     let text: Buffer | undefined
     let root: Value | undefined
-    let unread = waits
+    let unread = false
     try {
       const guarded = guard(request)
       if (guarded.verb !== 'POST') throw new ProtocolError(-32600, `${guarded.verb} is not served here`, 405)

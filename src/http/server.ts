@@ -51,8 +51,6 @@ export function createDoor({ options, identifyFor, serve, log, clock }: DoorOpti
     },
     handle,
   )
-  // Unlimited, since Node drops headers beyond its limit unseen; the guard counts them.
-  server.maxHeadersCount = 0
   server.maxConnections = options.limits.maxConnections
   server.on('connection', connected)
   server.on('clientError', refuseRaw)

@@ -228,6 +228,21 @@ describe('a slow reader', () => {
     },
   )
 
+  it('that is stuck only at the last, short message is dropped too', async () => {
+    const { answer, client, clock, response, closed, left } = await answering()
+    client.socket.pause()
+    const unsent = () => response.socket?.writableLength ?? 0
+    while (unsent() === 0) {
+      answer.notify(note('x'.repeat(4_000)))
+      for (let i = 0; i < 3 && unsent() > 0; i++) await setImmediate()
+    }
+    expect(response.writableNeedDrain).toBe(false)
+    answer.end(resultOf(id))
+    clock.advance(30_000)
+    await closed
+    expect(left()).toBe(1)
+  })
+
   it('that takes some bytes in time is not', async () => {
     const { answer, client, clock, response, closed, left } = await answering()
     client.socket.pause()

@@ -38,6 +38,19 @@ describe('the body of a request', () => {
     await connection.ended()
   })
 
+  it('that is far too long is read on for a while, so that a client that sends first sees its answer', async () => {
+    const { port } = await openDoor(small)
+    const connection = await dial(port)
+    connection.socket.pause()
+    connection.send(posted('', CHUNKED))
+    await new Promise<void>((resolve, reject) => {
+      const body = chunked(' '.repeat(20_000_000), 1_000_000)
+      connection.socket.write(body, (error) => (error ? reject(error) : resolve()))
+    })
+    connection.socket.resume()
+    expect(await connection.reply()).toMatchObject(TOO_LARGE)
+  })
+
   it('that is far too long does not take its answer away from a client that sends first and reads then', async () => {
     const { port } = await openDoor()
     const body = Buffer.alloc(20_000_000, 0x20)

@@ -210,6 +210,11 @@ it.each([
   ['--set of a route that is not there', () => withFlags('routes.1.path=/x'), 'routes has no 1'],
   ['--set below a value', () => withFlags('listen=1', 'listen.host=x'), '--set listen.host'],
   [
+    '--set past the end of a list',
+    () => withFlags('http.allowedHosts=[a]', 'http.allowedHosts.2=b'),
+    'takes no 2',
+  ],
+  [
     '--set of an unknown option',
     () => withFlags('http.drain=1'),
     'http.drain: there is no such option (--set)',
