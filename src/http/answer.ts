@@ -30,18 +30,23 @@ export interface AnswerOptions {
  * their status matters more.
  */
 export function createAnswer(options: AnswerOptions): Answer {
-  const { response, id, accepts, clock, log } = options
+  const { request, response, id, accepts, clock, log } = options
   const { silenceMs = 10_000, commentMs = 15_000, stuckMs = 30_000 } = options
   let stream: EventStream | undefined
   let ended = false
+  let complete = false
   let gone = response.destroyed
   let leaving: (() => void)[] = []
   const stopSilence =
     accepts.sse && !gone ? clock.after(silenceMs, () => begin()?.comment()) : () => undefined
 
+  response.on('finish', () => {
+    // Node says so too of what a destroyed connection took with it.
+    complete = !request.socket.destroyed
+  })
   response.on('close', () => {
     stopSilence()
-    if (response.writableFinished || gone) return
+    if (complete || gone) return
     gone = true
     for (const tell of leaving) tellLeft(tell)
     leaving = []

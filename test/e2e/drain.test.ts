@@ -1,8 +1,11 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { startCli } from '../fixtures/cli.ts'
+import { startGateway } from '../fixtures/gateway.ts'
 import { firstText } from '../fixtures/json.ts'
 import { startLegacySdk } from '../fixtures/legacySdk.ts'
-import { answersTo, rawCall, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
+import { answersTo, bodyOf, rawCall, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
 import { startRawUpstream } from '../fixtures/rawUpstream.ts'
 
 /** Repeats a new call until the program no longer takes it, and returns how it refused. */
@@ -37,6 +40,25 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     expect(upstream.all((each) => each.what === 'delete')).toHaveLength(upstream.sessions.size)
   },
 )
+
+it('a connection made before the drain and first used in it is answered, not reset', async () => {
+  const upstream = await startLegacySdk('post')
+  const { url, gateway } = await startGateway(upstream.url)
+  const asking = toolCall('ask')
+  const fresh = connect(Number(new URL(url).port), '127.0.0.1')
+  await once(fresh, 'connect')
+  // The server has accepted the connection above once it answers on a later one.
+  const round = await rawCall(url, asking)
+  const drained = gateway.drain()
+  const body = JSON.stringify(bodyOf(toolCall('echo')))
+  const head = 'Host: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json\r\n'
+  fresh.write(`POST /mcp HTTP/1.1\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+  const [bytes] = await Promise.race([once(fresh, 'data'), once(fresh, 'close')])
+  expect(String(bytes)).toMatch(/^HTTP\/1\.1 [45]/)
+  fresh.destroy()
+  await rawCall(url, retryOf(asking, round, answersTo(round)))
+  await drained
+})
 
 it('exits 0 at once when nothing runs', async () => {
   const upstream = await startLegacySdk('post')

@@ -3,14 +3,14 @@ import { startGateway } from '../fixtures/gateway.ts'
 import { firstText } from '../fixtures/json.ts'
 import { startLegacySdk } from '../fixtures/legacySdk.ts'
 import { connectOfficial } from '../fixtures/officialClient.ts'
-import { answersTo, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
+import { answersTo, rawCall, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
 import { startRawUpstream } from '../fixtures/rawUpstream.ts'
 
 const DONE = '{"content":[{"type":"text","text":"done"}]}'
 
 it('M-MRTR-16: a leg open for holdMs ends with a state alone, and the retry takes the call up again', async () => {
   const upstream = await startRawUpstream()
-  const { url } = await startGateway(upstream.url, 'routes.0.exchange.holdMs=50')
+  const { url } = await startGateway(upstream.url, 'routes.0.exchange.holdMs=300')
   const call = toolCall('any')
   const first = startCall(url, call)
   const request = await upstream.method('tools/call')
@@ -18,6 +18,25 @@ it('M-MRTR-16: a leg open for holdMs ends with a state alone, and the retry take
   expect(held.result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) })
   expect(held.result).not.toHaveProperty('inputRequests')
   const retry = startCall(url, retryOf(call, held))
+  request.result(DONE)
+  expect(firstText((await retry.answer).result)).toBe('done')
+  expect(upstream.all((each) => each.method === 'tools/call')).toHaveLength(1)
+})
+
+it('a leg that waited longer than holdMs for its session is held too', async () => {
+  const upstream = await startRawUpstream({
+    script: (request) => {
+      if (request.method !== 'notifications/initialized') return false
+      setTimeout(() => request.status(202), 150)
+      return true
+    },
+  })
+  const { url } = await startGateway(upstream.url, 'routes.0.exchange.holdMs=50')
+  const call = toolCall('any')
+  const held = await rawCall(url, call)
+  expect(held.result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) })
+  const retry = startCall(url, retryOf(call, held))
+  const request = await upstream.method('tools/call')
   request.result(DONE)
   expect(firstText((await retry.answer).result)).toBe('done')
   expect(upstream.all((each) => each.method === 'tools/call')).toHaveLength(1)

@@ -34,7 +34,7 @@ async function answering(accepts = BOTH) {
     left++
   })
   const closed = new Promise<void>((done) => response.on('close', done))
-  return { answer, client, clock, response, closed, left: () => left }
+  return { answer, client, clock, request, response, closed, left: () => left }
 }
 
 const eventsIn = (text: string): string[] =>
@@ -275,6 +275,19 @@ describe('M-HTTP-11: a client that leaves', () => {
     answer.fail(new Error('x'))
     expect(left()).toBe(1)
     expect(clock.pending()).toBe(0)
+  })
+
+  it('before there was an answer to give is told of at once, and nothing is kept for it', async () => {
+    const { client, clock, request, response, closed } = await answering()
+    client.socket.destroy()
+    await closed
+    const late = createAnswer({ request, response, id, accepts: BOTH, clock, log: createLog('silent') })
+    let left = 0
+    late.onLeave(() => {
+      left++
+    })
+    late.notify(note('a'))
+    expect([late.open, late.streaming, left, clock.pending()]).toEqual([false, false, 1, 0])
   })
 
   it('in mid-stream is told of', async () => {

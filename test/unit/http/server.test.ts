@@ -362,9 +362,12 @@ describe('draining', () => {
     three.answer.end(resultOf(three.request.id))
     expect(await late.reply()).toMatchObject({ status: 200, headers: { connection: 'close' } })
     await late.ended()
+    let left = 0
+    one.answer.onLeave(() => left++)
     one.answer.end(resultOf(one.request.id))
     expect(await busy.reply()).toMatchObject({ status: 200, headers: { connection: 'close' } })
     await busy.ended()
+    expect(left).toBe(0)
     two.answer.end(resultOf(two.request.id))
     expect(await streaming.ended()).toContain('"result":{}')
     expect(door.sockets()).toBe(0)
