@@ -32,7 +32,6 @@ import {
 import { completionOf, declinedBy, urlQuestion } from './urlRound.ts'
 
 export interface ExchangeOptions {
-  readonly id: string
   readonly upstream: Upstream
   readonly clock: Clock
   readonly limits: Limits

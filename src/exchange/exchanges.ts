@@ -53,11 +53,15 @@ const KNOWN_ASKERS = 10_000
 export function createExchanges(options: ExchangesOptions): Exchanges {
   const { route, clock, upstream, states, bootId, outcomes } = options
   const { exchange: limits } = route
-  const live = new Map<string, Exchange>()
+  const live = new Set<Exchange>()
+  /** Those that a request state may name. */
+  const byId = new Map<string, Exchange>()
   const releasing = new Set<Promise<void>>()
   const suspended = new Map<string, number>()
   /** Tools that asked before: names are bounded, and forgetting one is harmless. */
   const askers = new LRUCache<string, true>({ max: KNOWN_ASKERS })
+  /** Only methods with rounds can ask the client to come back. */
+  const unheld = { ...limits, holdMs: 0 }
   const needLogLevel = createLogLevel(clock)
   let suspendedInAll = 0
   let draining = false
@@ -81,13 +85,22 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
     if (asker !== undefined && askers.has(asker)) refuseFull(caller.principal)
 
     const want = wantOf(route, request, options.shareAnonymous)
-    const id = randomBytes(16).toString('base64url')
-    const exchange = startExchange(
+    // Most calls have no rounds and need no name.
+    let id: string | undefined
+    const named = (): string => {
+      if (id === undefined) {
+        id = randomBytes(16).toString('base64url')
+        if (exchange !== undefined) byId.set(id, exchange)
+      }
+      return id
+    }
+    let over = false
+    let exchange: Exchange | undefined
+    exchange = startExchange(
       {
-        id,
         upstream,
         clock,
-        limits: rounds ? limits : { ...limits, holdMs: 0 },
+        limits: rounds ? limits : unheld,
         want,
         // Logs on a shared stream belong to nobody, so who asks for them leases too (M-LOG-01).
         exclusive: mayAsk || want.once || (rounds && envelope.logLevel !== undefined),
@@ -98,23 +111,25 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
         hints: { ttlMs: route.cache.ttlMs, cacheScope: route.cache.scope },
         setLogLevel: (session, level, credentials) =>
           needLogLevel(session, upstream.nextId(), level, credentials),
-        seal: (round, first, sender) => seal(id, round, first, sender),
+        seal: (round, first, sender) => seal(named(), round, first, sender),
         onSuspended: (yes) => count(caller.principal, yes ? 1 : -1),
         onAsked() {
           if (asker !== undefined) askers.set(asker, true)
         },
         onEnd(kept) {
-          live.delete(id)
+          over = true
+          if (exchange !== undefined) live.delete(exchange)
+          if (live.size === 0) for (const tell of whenIdle.splice(0)) tell()
+          if (id === undefined) return
+          byId.delete(id)
           if (kept !== undefined) outcomes.keep(id, { ...kept, principal: caller.principal })
-          queueMicrotask(() => {
-            if (live.size === 0) for (const tell of whenIdle.splice(0)) tell()
-          })
         },
       },
       request,
       answer,
     )
-    live.set(id, exchange)
+    // A client that was gone already has ended it by now.
+    if (!over) live.add(exchange)
     const released: Promise<void> = exchange.released.finally(() => releasing.delete(released))
     releasing.add(released)
   }
@@ -129,7 +144,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
         digest: () => digestOfParams(request),
       },
     )
-    const found = opened.owner === bootId ? live.get(opened.exchange) : undefined
+    const found = opened.owner === bootId ? byId.get(opened.exchange) : undefined
     if (found !== undefined) {
       found.retry(request, answer, opened.round)
       return
@@ -198,7 +213,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
     serve,
     counts() {
       let legs = 0
-      for (const exchange of live.values()) legs += exchange.legs()
+      for (const exchange of live) legs += exchange.legs()
       return { exchanges: live.size, suspended: suspendedInAll, legs }
     },
     drain() {
@@ -211,7 +226,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
     async close() {
       draining = true
       const error = new GatewayError('draining', 'the gateway is shutting down')
-      for (const exchange of live.values()) exchange.drain(error)
+      for (const exchange of live) exchange.drain(error)
       await Promise.all(releasing)
     },
   }

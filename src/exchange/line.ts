@@ -39,7 +39,8 @@ const LAST_WORDS_MS = 1_000
 
 export function createLine(options: LineOptions, after: (ms: number, act: () => void) => () => void): Line {
   const { upstream, want, exclusive, sink } = options
-  const gaveUp = new AbortController()
+  /** Only while a lease is waited for. */
+  let queued: AbortController | undefined
   const posting = new Set<Promise<unknown>>()
   let lease: Lease | undefined
   let detach = (): void => undefined
@@ -51,7 +52,7 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
   let over = false
 
   async function take(): Promise<Session> {
-    const taken = exclusive ? await upstream.lease(want, gaveUp.signal) : await upstream.share(want)
+    const taken = exclusive ? await queue() : await upstream.share(want)
     if (over) {
       taken.release(true)
       throw new Error('the client left')
@@ -59,6 +60,15 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
     lease = taken
     detach = taken.exclusive ? taken.session.attach(sink) : () => undefined
     return taken.session
+  }
+
+  async function queue(): Promise<Lease> {
+    queued = new AbortController()
+    try {
+      return await upstream.lease(want, queued.signal)
+    } finally {
+      queued = undefined
+    }
   }
 
   function send(credentials: Headers): void {
@@ -137,7 +147,7 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
     },
     giveUp() {
       over = true
-      gaveUp.abort()
+      queued?.abort()
     },
   }
 }

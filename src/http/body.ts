@@ -20,7 +20,11 @@ export function readBody(request: IncomingMessage, maxBytes: number, begin?: () 
     const chunks: Buffer[] = []
     let bytes = 0
     request.on('data', take)
-    request.on('end', () => resolve(joined(chunks)))
+    request.on('end', () => {
+      // What closes after its end is no loss, and an error costs its stack.
+      request.off('close', gone)
+      resolve(joined(chunks))
+    })
     request.on('error', gone)
     request.on('close', gone)
 

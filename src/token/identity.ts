@@ -30,14 +30,7 @@ export function createIdentify({
   const forwarded = [...new Set(forwardHeaders.map((name) => name.toLowerCase()))].filter(isPlainHeader)
   const digest = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-  return (headers) => {
-    const { authorization } = headers
-    const credentials: Record<string, string> = {}
-    for (const name of forwarded) {
-      const value = headers[name]
-      if (value !== undefined) credentials[name] = value
-    }
-    const named = from === 'none' || authorization === undefined ? '' : `authorization ${authorization}`
+  function callerOf(named: string, credentials: Record<string, string>): Caller {
     const presented = JSON.stringify([named, Object.entries(credentials).sort()])
     return {
       principal: digest(local, named).toString('base64url'),
@@ -46,5 +39,17 @@ export function createIdentify({
       anonymous: named === '' && Object.keys(credentials).length === 0,
       credentials,
     }
+  }
+  const nobody = callerOf('', {})
+
+  return (headers) => {
+    const { authorization } = headers
+    const credentials: Record<string, string> = {}
+    for (const name of forwarded) {
+      const value = headers[name]
+      if (value !== undefined) credentials[name] = value
+    }
+    const named = from === 'none' || authorization === undefined ? '' : `authorization ${authorization}`
+    return named === '' && Object.keys(credentials).length === 0 ? nobody : callerOf(named, credentials)
   }
 }
