@@ -68,6 +68,8 @@ export function createAsked() {
   }
 }
 
+export const isRoots = (asked: Asked): boolean => asked.question.kind === 'roots'
+
 export type AskedBook = ReturnType<typeof createAsked>
 
 /**

@@ -1,35 +1,23 @@
 import type { Clock } from '../clock.ts'
-import { GatewayError, UpstreamRefusal } from '../errors.ts'
-import type { IncomingRequest, IncomingResponse } from '../mcp/message.ts'
+import { GatewayError } from '../errors.ts'
 import { covers } from '../mcp/question.ts'
 import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
-import { requestUp } from '../mcp/requestUp.ts'
-import { urlElicitations } from '../mcp/urlElicitations.ts'
 import type { Want } from '../upstream/pool.ts'
-import type { CallSink, Headers, Session } from '../upstream/session.ts'
+import type { Headers, Session } from '../upstream/session.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { type Asked, type AskedBook, createAsked, digestOf, readEntries } from './asked.ts'
+import { type Asked, createAsked, digestOf, readEntries } from './asked.ts'
 import { createDeadline } from './deadline.ts'
 import { inputRequired } from './inputRequired.ts'
-import { abandonedAnswer, checkInputResponse } from './inputResponses.ts'
-import { createIntake, type Taken } from './intake.ts'
+import { checkInputResponse } from './inputResponses.ts'
 import { createKeepWaiting } from './keepWaiting.ts'
 import { createLegs, type Leg } from './legs.ts'
-import { createLine } from './line.ts'
 import { initialState, transition } from './machine.ts'
 import { missingCapability } from './missingCapability.ts'
 import type { Outcome } from './outcome.ts'
-import { type Hints, outcomeOf, undeclaredMethod } from './outcomeOf.ts'
-import {
-  type Effect,
-  type Event,
-  type Limits,
-  MAX_QUESTIONS_PER_ROUND,
-  type Round,
-  type State,
-  type TimerName,
-} from './state.ts'
-import { completionOf, declinedBy, urlQuestion } from './urlRound.ts'
+import type { Hints } from './outcomeOf.ts'
+import type { Effect, Event, Limits, Round, State, TimerName } from './state.ts'
+import { createUpstreamSide } from './upstreamSide.ts'
+import { declinedBy } from './urlRound.ts'
 
 export interface ExchangeOptions {
   readonly upstream: Upstream
@@ -71,18 +59,11 @@ export interface Exchange {
 export function startExchange(options: ExchangeOptions, first: ModernRequest, firstAnswer: Answer): Exchange {
   const { clock, limits } = options
   const legs = createLegs()
-  const asked: AskedBook = createAsked()
+  const asked = createAsked()
   const tokens = new Map<number, string>()
   const timers = new Map<TimerName, () => void>()
-  const take = createIntake({ book: asked, first, mayAsk: options.mayAsk })
-  /** What was refused upstream for want of a declared capability (M-BASE-16). */
-  let undeclared: Readonly<Record<string, unknown>> | undefined
   let state: State<Outcome> = initialState()
-  /** An answer of the latest round reached the upstream. */
-  let delivered = false
   let lastHeardMs = clock.now()
-  /** The session whose upstream wants URLs opened before the call runs. */
-  let postponedBy: Session | undefined
   let queue: Event<Outcome>[] | undefined
   let releasing = Promise.resolve()
   let released = (): void => undefined
@@ -91,54 +72,23 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   })
 
   const deadline = createDeadline(clock, options.requestTimeoutMs, options.maxTimeoutMs, () => {
-    dispatch({
-      on: 'timeout',
-      error: new GatewayError('upstream_timeout', 'the upstream did not answer in time'),
-    })
+    const error = new GatewayError('upstream_timeout', 'the upstream did not answer in time')
+    dispatch({ on: 'timeout', error })
   })
-  const waiting = createKeepWaiting(clock, (message) => void line.session()?.notify(message))
-
-  const sink: CallSink = {
-    question(request, own) {
-      heard()
-      question(request, !own && state.sent)
+  const upstream = createUpstreamSide({
+    options,
+    first,
+    asked,
+    state: () => state,
+    dispatch,
+    newest: legs.newest,
+    heard() {
+      lastHeardMs = clock.now()
     },
-    withdrawn(id) {
-      const found = asked.find(id)
-      if (found === undefined) return
-      found.withdrawn = true
-      dispatch({ on: 'withdrawn', id: found.id })
-    },
-    notification(notification, own) {
-      heard()
-      if (notification.method === 'notifications/progress') deadline.touch()
-      if (own || OFF_STREAM.has(notification.method)) legs.notify(notification)
-    },
-    lost: upstreamLost,
-    response,
-    failed: ({ error }) => upstreamLost(error),
-  }
-
-  const line = createLine(
-    {
-      upstream: options.upstream,
-      want: options.want,
-      exclusive: options.exclusive,
-      sink,
-      repeatable: REPEATABLE.has(first.method),
-      body: (id, { handshake }) =>
-        requestUp(first, {
-          id,
-          revision: handshake.revision,
-          ...(first.envelope.progressToken === undefined ? {} : { progressToken: id }),
-        }),
-    },
-    clock.after,
-  )
-
-  function heard(): void {
-    lastHeardMs = clock.now()
-  }
+    progressed: deadline.touch,
+    notify: legs.notify,
+  })
+  const waiting = createKeepWaiting(clock, (message) => void upstream.session()?.notify(message))
 
   /** Runs the machine; events that its effects raise wait their turn. */
   function dispatch(event: Event<Outcome>): void {
@@ -152,147 +102,85 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       const [after, effects] = transition(state, next, limits)
       state = after
       for (const effect of effects) perform(effect)
-      if (before !== after.phase) phaseChanged(before, after.phase)
+      if (before !== after.phase) phaseChanged(before === 'suspended', after.phase === 'suspended')
     }
     queue = undefined
   }
 
-  function phaseChanged(before: State<Outcome>['phase'], now: State<Outcome>['phase']): void {
-    if ((now === 'suspended') === (before === 'suspended')) return
-    line.suspended(now === 'suspended')
-    options.onSuspended(now === 'suspended')
-    if (now !== 'suspended') waiting.stop()
+  function phaseChanged(was: boolean, is: boolean): void {
+    if (was === is) return
+    upstream.suspended(is)
+    options.onSuspended(is)
+    if (!is) waiting.stop()
     else for (const { id } of state.pending) waiting.watch(asked.get(id)?.question.progressToken)
   }
 
   function perform(effect: Effect<Outcome>): void {
     switch (effect.do) {
       case 'lease':
-        return void lease()
+        upstream.lease()
+        break
       case 'send':
-        return line.send(credentials())
+        upstream.send()
+        break
       case 'answer':
-        return answer(effect.id)
+        upstream.answer(effect.id)
+        break
       case 'abandon':
-        return abandon(effect.id)
+        upstream.abandon(effect.id)
+        break
       case 'refuse':
-        return refuse(asked.get(effect.id)?.request, TOO_MANY)
-      case 'ask':
-        return ask(effect.round, effect.legs)
-      case 'reply':
-        return each(effect.legs, (leg) => reply(leg, effect.outcome))
-      case 'fail':
-        return each(effect.legs, (leg) => leg.answer.fail(effect.error))
+        upstream.refuse(effect.id)
+        break
       case 'cancel':
-        return line.cancel(credentials())
+        upstream.cancel()
+        break
       case 'release':
-        releasing = release(effect.clean)
-        return
+        releasing = upstream.release(effect.clean)
+        break
+      case 'ask':
+        ask(effect.round, effect.legs)
+        break
+      case 'reply':
+        each(effect.legs, (leg) => reply(leg, effect.outcome))
+        break
+      case 'fail':
+        each(effect.legs, (leg) => leg.answer.fail(effect.error))
+        break
       case 'timer':
-        return arm(effect.name, effect.ms)
+        arm(effect.name, effect.ms)
+        break
       case 'stop':
-        return stop(effect.name)
+        stop(effect.name)
+        break
       case 'clock':
-        return effect.run ? deadline.run() : deadline.pause()
+        if (effect.run) deadline.run()
+        else deadline.pause()
+        break
       case 'remember':
-        return end({ state, keys: keysOf(state.rounds.at(-1)) })
+        end({ state, keys: keysOf(state.rounds.at(-1)) })
+        break
       case 'forget':
-        return end(undefined)
+        end(undefined)
+        break
       default:
         effect satisfies never
     }
-  }
-
-  function question(request: IncomingRequest, patient: boolean): void {
-    const session = line.session()
-    const leg = legs.newest()
-    if (session === undefined || leg === undefined) return
-    let taken: Taken
-    try {
-      taken = take(request, leg.capabilities, session.handshake.revision)
-    } catch (error) {
-      session.retire()
-      dispatch({ on: 'upstreamLost', error })
-      return
-    }
-    switch (taken.is) {
-      case 'asked':
-        options.onAsked()
-        return dispatch({
-          on: 'question',
-          id: taken.asked.id,
-          patient: patient && isRoots(taken.asked),
-          now: clock.now(),
-        })
-      case 'answered':
-        return void postAnswer(taken.asked, taken.payload, leg.request.caller.credentials)
-      case 'kept':
-        return session.keepRoots([request])
-      case 'refused':
-        undeclared = taken.undeclared ?? undeclared
-        return refuse(request, errorPayload(taken.code, taken.message))
-      default:
-        taken satisfies never
-    }
-  }
-
-  /** The upstream wants URLs opened before it runs the call (X-ERR-02, X-ERR-03). */
-  function response(incoming: IncomingResponse): void {
-    const elicitations = options.rounds ? urlElicitations(incoming) : undefined
-    if (elicitations === undefined) return result(incoming)
-    if (legs.newest()?.capabilities.url !== true) {
-      return dispatch({
-        on: 'result',
-        outcome: { kind: 'error', error: missingCapability({ elicitation: { url: {} } }) },
-      })
-    }
-    postponedBy = line.session()
-    const ids = elicitations.slice(0, MAX_QUESTIONS_PER_ROUND).map((each) => asked.add(urlQuestion(each)).id)
-    dispatch({ on: 'postponed', ids })
-  }
-
-  function result(incoming: IncomingResponse): void {
-    const session = line.session()
-    const context = {
-      first,
-      handshake: session?.handshake,
-      hints: options.hints,
-      rounds: state.askingRounds > 0,
-      undeclared,
-    }
-    const outcome = outcomeOf(incoming, context)
-    if (outcome.kind === 'error' && outcome.error instanceof GatewayError) session?.retire()
-    dispatch({ on: 'result', outcome })
   }
 
   function retry(request: ModernRequest, answer: Answer, number: number): void {
     const round = state.rounds.find((each) => each.number === number)
     const entries = readEntries(request, keysOf(round))
     const leg = legs.add(request, answer)
-    const accepted: Asked[] = []
+    let accepted: Asked[]
     try {
-      if (round !== undefined && round.digest === undefined && state.held === undefined) {
-        const open = state.pending
-          .filter((each) => round.shown.includes(each.id))
-          .map((each) => asked.get(each.id))
-        for (const each of open) {
-          const missing = each && covers(each.question, leg.capabilities)
-          if (missing !== undefined) throw missingCapability(missing)
-        }
-        const revision = line.session()?.handshake.revision ?? ''
-        for (const each of open) {
-          const entry = each && entries.get(each.key)
-          if (each === undefined || entry === undefined) continue
-          each.answer = checkInputResponse(each.key, each.question, entry, revision)
-          accepted.push(each)
-        }
-      }
+      accepted = round === undefined ? [] : accept(round, leg, entries)
     } catch (error) {
       legs.remove(leg.number)
       answer.fail(error)
       return
     }
-    delivered = false
+    if (accepted.length > 0) upstream.answersCame()
     dispatch({
       on: 'retry',
       leg: leg.number,
@@ -303,60 +191,41 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       now: clock.now(),
     })
     if (answer.open) legs.catchUp(leg)
-    answer.onLeave(() => dispatchLeave(leg.number))
+    answer.onLeave(() => left(leg.number))
   }
 
-  function dispatchLeave(number: number): void {
-    if (legs.remove(number) !== undefined) dispatch({ on: 'leave', leg: number })
-  }
-
-  /** An upstream that died before an answer of this round reached it died while its person was thinking. */
-  function upstreamLost(error: Error): void {
-    const cut = error instanceof GatewayError && error.reason !== 'upstream_protocol'
-    const unheard = cut && asksAnswered() && !delivered
-    const lost = new GatewayError('exchange_lost', 'the upstream was lost while the call waited', {
-      cause: error,
-    })
-    dispatch({ on: 'upstreamLost', error: unheard ? lost : error })
-  }
-
-  const asksAnswered = (): boolean => (state.rounds.at(-1)?.shown.length ?? 0) > 0
-
-  function answer(id: number): void {
-    const question = asked.get(id)
-    if (question?.answer !== undefined) void postAnswer(question, question.answer, credentials())
-  }
-
-  async function postAnswer({ id, request }: Asked, payload: Buffer, sender: Headers): Promise<void> {
-    if (request === undefined) return
-    const outcome = await line.answer(request.id, Buffer.concat([RESULT, payload]), sender)
-    if (outcome === 'done') {
-      delivered = true
-      return
+  /** The questions of an open round that are answered well; one bad answer, and none is (design §5.3). */
+  function accept(round: Round, leg: Leg, entries: ReadonlyMap<string, Buffer>): Asked[] {
+    if (round.digest !== undefined || state.held !== undefined) return []
+    const open = state.pending.flatMap(({ id }) => (round.shown.includes(id) ? (asked.get(id) ?? []) : []))
+    for (const { question } of open) {
+      const missing = covers(question, leg.capabilities)
+      if (missing !== undefined) throw missingCapability(missing)
     }
-    if (outcome instanceof UpstreamRefusal) dispatch({ on: 'unauthorized', ids: [id], error: outcome })
-    else upstreamLost(outcome)
+    const revision = upstream.session()?.handshake.revision ?? ''
+    const checked = open.flatMap((each) => {
+      const entry = entries.get(each.key)
+      return entry === undefined
+        ? []
+        : { each, answer: checkInputResponse(each.key, each.question, entry, revision) }
+    })
+    for (const { each, answer } of checked) each.answer = answer
+    return checked.map(({ each }) => each)
   }
 
-  function abandon(id: number): void {
-    const question = asked.get(id)
-    if (question !== undefined) refuse(question.request, abandonedAnswer(question.question.kind))
-  }
-
-  function refuse(request: IncomingRequest | undefined, payload: Buffer): void {
-    if (request !== undefined) void line.answer(request.id, payload, credentials())
+  function left(number: number): void {
+    if (legs.remove(number) !== undefined) dispatch({ on: 'leave', leg: number })
   }
 
   function ask(round: Round, numbers: readonly number[]): void {
     const pending = round.shown.filter((id) => state.pending.some((each) => each.id === id))
     each(numbers, (leg) => {
-      let token = tokens.get(round.number)
-      if (token === undefined) {
-        token = options.seal(round, first, leg.request.caller)
-        tokens.set(round.number, token)
-      }
+      const token = tokens.get(round.number) ?? options.seal(round, first, leg.request.caller)
+      tokens.set(round.number, token)
       const questions = pending.length > 0 ? asked.inputRequests(pending) : undefined
-      leg.answer.end(inputRequired(leg.request.id, questions, token, line.session()?.handshake.serverInfo))
+      leg.answer.end(
+        inputRequired(leg.request.id, questions, token, upstream.session()?.handshake.serverInfo),
+      )
     })
   }
 
@@ -389,52 +258,22 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
     timers.delete(name)
   }
 
-  /** Roots that nobody told stay with the session, which asks for them again of its next lease (design §4.8). */
-  async function release(clean: boolean): Promise<void> {
-    const session = line.session()
-    const untold = [...asked.all()].filter(
-      (each) => isRoots(each) && each.answer === undefined && !each.withdrawn,
-    )
-    if (clean) session?.keepRoots(untold.flatMap((each) => each.request ?? []))
-    await line.release(clean)
-  }
-
   function end(kept: { state: State<Outcome>; keys: string[] } | undefined): void {
     deadline.stop()
     waiting.stop()
-    line.giveUp()
+    upstream.giveUp()
+    // A lease that came while the client was leaving is nobody's, and nothing was sent on it.
+    if (upstream.session() !== undefined) releasing = upstream.release(true)
     options.onEnd(kept)
     void releasing.then(released)
   }
 
   const keysOf = (round: Round | undefined): string[] =>
     (round?.shown ?? []).flatMap((id) => asked.get(id)?.key ?? [])
-  const credentials = (): Headers => legs.newest()?.request.caller.credentials ?? first.caller.credentials
-
-  async function lease(): Promise<void> {
-    try {
-      await completionOf(postponedBy, asked.all())
-      const session = await line.lease()
-      const missing = undeclaredMethod(session.handshake, first.method)
-      if (missing !== undefined) {
-        await line.release(true)
-        throw missing
-      }
-      // Asked before the session's first call, roots are told before it; asked later, they ride along.
-      const patient = !session.fresh()
-      const { logLevel } = first.envelope
-      if (logLevel !== undefined && options.exclusive)
-        await options.setLogLevel(session, logLevel, credentials())
-      if (options.mayAsk) for (const request of session.takeRoots()) question(request, patient)
-      dispatch({ on: 'leased' })
-    } catch (error) {
-      dispatch({ on: 'refused', error })
-    }
-  }
 
   const leg = legs.add(first, firstAnswer)
   dispatch({ on: 'start', leg: leg.number })
-  firstAnswer.onLeave(() => dispatchLeave(leg.number))
+  firstAnswer.onLeave(() => left(leg.number))
 
   return {
     retry,
@@ -445,27 +284,8 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
   }
 }
 
-const isRoots = (asked: Asked): boolean => asked.question.kind === 'roots'
-
-/** Methods that only read, and ask nobody on the way. */
-const REPEATABLE = new Set([
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'completion/complete',
-])
-
-/** Notifications that may be a call's though they come on a shared stream. */
-const OFF_STREAM = new Set(['notifications/progress', 'notifications/message'])
-
 const FIRED = {
   hold: { on: 'held' },
   grace: { on: 'graceOver' },
   ttl: { on: 'expired' },
 } as const
-
-const RESULT = Buffer.from('"result":')
-const errorPayload = (code: number, message: string): Buffer =>
-  Buffer.from(`"error":${JSON.stringify({ code, message })}`)
-const TOO_MANY = errorPayload(-32603, 'this call has asked too many questions')

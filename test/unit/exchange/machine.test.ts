@@ -7,21 +7,25 @@ import { createWorld, limits, type Outcome } from './machineModel.ts'
 type World = ReturnType<typeof createWorld>
 
 const steps: Record<string, fc.Arbitrary<(world: World) => void>> = {
-  ask: fc.boolean().map(rides => world => world.ask(rides)),
-  withdraw: fc.nat(20).map(index => world => world.withdraw(index)),
-  result: fc.constant(world => world.result()),
-  retry: fc
-    .record({ back: fc.nat(2), bits: fc.nat(7), digest: fc.constantFrom('a', 'b') })
-    .map(({ back, bits, digest }) => world => world.retry(back, id => ((bits >> (id % 3)) & 1) === 1, digest)),
-  leave: fc.nat(5).map(index => world => world.leave(index)),
-  fire: fc.constantFrom('settle', 'hold', 'grace', 'ttl').map(name => world => world.fire(name as 'settle')),
-  settle: fc.constant(world => world.fire('settle')),
-  lost: fc.constant(world => void world.apply({ on: 'upstreamLost', error: new Error('lost') })),
-  timeout: fc.constant(world => void world.apply({ on: 'timeout', error: new Error('slow') })),
-  drained: fc.constant(world => void world.apply({ on: 'drained', error: new Error('draining') })),
-  unauthorized: fc.constant(world => world.unauthorized()),
-  lease: fc.constant(world => world.lease()),
-  postpone: fc.integer({ min: 1, max: 3 }).map(count => world => world.postpone(count)),
+  ask: fc.boolean().map((rides) => (world) => world.ask(rides)),
+  withdraw: fc.nat(20).map((index) => (world) => world.withdraw(index)),
+  result: fc.constant((world) => world.result()),
+  retry: fc.record({ back: fc.nat(2), bits: fc.nat(7), digest: fc.constantFrom('a', 'b') }).map(
+    ({ back, bits, digest }) =>
+      (world) =>
+        world.retry(back, (id) => ((bits >> (id % 3)) & 1) === 1, digest),
+  ),
+  leave: fc.nat(5).map((index) => (world) => world.leave(index)),
+  fire: fc
+    .constantFrom('settle', 'hold', 'grace', 'ttl')
+    .map((name) => (world) => world.fire(name as 'settle')),
+  settle: fc.constant((world) => world.fire('settle')),
+  lost: fc.constant((world) => void world.apply({ on: 'upstreamLost', error: new Error('lost') })),
+  timeout: fc.constant((world) => void world.apply({ on: 'timeout', error: new Error('slow') })),
+  drained: fc.constant((world) => void world.apply({ on: 'drained', error: new Error('draining') })),
+  unauthorized: fc.constant((world) => world.unauthorized()),
+  lease: fc.constant((world) => world.lease()),
+  postpone: fc.integer({ min: 1, max: 3 }).map((count) => (world) => world.postpone(count)),
 }
 
 const common = fc.oneof(
@@ -83,7 +87,7 @@ const back = (leg: number, round: number, accepted: number[], digest = 'd'): Eve
   accepted,
   now: 0,
 })
-const kinds = (effects: readonly { do: string }[]): string[] => effects.map(each => each.do)
+const kinds = (effects: readonly { do: string }[]): string[] => effects.map((each) => each.do)
 
 describe('one exchange', () => {
   it('sends the call once it has a lease and gives its result to its leg', () => {
@@ -99,7 +103,11 @@ describe('one exchange', () => {
     expect(second).toContainEqual({ do: 'timer', name: 'settle', ms: 5 })
     const [state, effects] = run(...started, asked(1, 0), asked(2, 55), quiet)
     expect(state.phase).toBe('suspended')
-    expect(effects).toContainEqual({ do: 'ask', round: { number: 1, shown: [1, 2], digest: undefined }, legs: [1] })
+    expect(effects).toContainEqual({
+      do: 'ask',
+      round: { number: 1, shown: [1, 2], digest: undefined },
+      legs: [1],
+    })
   })
 
   it('puts the 17th question into the next round', () => {
@@ -115,7 +123,7 @@ describe('one exchange', () => {
     const events = [...started]
     for (let round = 0; round < 4; round += 1) {
       const ids = Array.from({ length: 16 }, (_, i) => round * 16 + i + 1)
-      events.push(...ids.map(id => asked(id)), back(round + 2, round + 1, ids))
+      events.push(...ids.map((id) => asked(id)), back(round + 2, round + 1, ids))
     }
     const [, effects] = run(...events, asked(65))
     expect(effects).toEqual([{ do: 'refuse', id: 65 }])
@@ -160,13 +168,23 @@ describe('one exchange', () => {
     const events: Event<Outcome>[] = [...started, { on: 'held' }]
     const [state, effects] = run(...events)
     expect(state.phase).toBe('detached')
-    expect(effects).toContainEqual({ do: 'ask', round: { number: 1, shown: [], digest: undefined }, legs: [1] })
+    expect(effects).toContainEqual({
+      do: 'ask',
+      round: { number: 1, shown: [], digest: undefined },
+      legs: [1],
+    })
     const [, ended] = run(...events, { on: 'result', outcome: { result: 1 } }, back(2, 1, []))
     expect(ended).toEqual([{ do: 'reply', legs: [2], outcome: { result: 1 } }])
   })
 
   it('keeps a result that comes while a person thinks for the retry', () => {
-    const events: Event<Outcome>[] = [...started, asked(1), quiet, { on: 'withdrawn', id: 1 }, { on: 'result', outcome: { result: 1 } }]
+    const events: Event<Outcome>[] = [
+      ...started,
+      asked(1),
+      quiet,
+      { on: 'withdrawn', id: 1 },
+      { on: 'result', outcome: { result: 1 } },
+    ]
     const [held] = run(...events)
     expect(held.phase).toBe('suspended')
     const [state, effects] = run(...events, back(2, 1, []))
@@ -186,7 +204,7 @@ describe('one exchange', () => {
     expect(state.phase).toBe('suspended')
     expect(kinds(effects)).not.toContain('send')
     const [, after] = run(...events, back(2, 1, [1]))
-    expect(kinds(after).filter(kind => kind === 'answer' || kind === 'send')).toEqual(['answer', 'send'])
+    expect(kinds(after).filter((kind) => kind === 'answer' || kind === 'send')).toEqual(['answer', 'send'])
   })
 
   it('lets roots that were asked later ride along, alone only when the call is quiet', () => {
@@ -201,7 +219,13 @@ describe('one exchange', () => {
 
   it('A-05: opens the round again when the upstream refused the answers for lack of authorization', () => {
     const error = new Error('401')
-    const events: Event<Outcome>[] = [...started, asked(1), quiet, back(2, 1, [1]), { on: 'unauthorized', ids: [1], error }]
+    const events: Event<Outcome>[] = [
+      ...started,
+      asked(1),
+      quiet,
+      back(2, 1, [1]),
+      { on: 'unauthorized', ids: [1], error },
+    ]
     const [state, effects] = run(...events)
     expect(state.phase).toBe('suspended')
     expect(effects).toContainEqual({ do: 'fail', legs: [2], error })

@@ -109,7 +109,8 @@ export function createWorld() {
     for (const [leg, times] of terminal) if (times > 1) fail(`leg ${leg} got ${times} terminal messages`)
     for (const [id, times] of owed) if (times > 1) fail(`question ${id} was answered ${times} times`)
     for (const leg of state.legs) if (!connected.has(leg)) fail(`leg ${leg} is not connected`)
-    for (const { id } of state.pending) if ((owed.get(id) ?? 0) > 0) fail(`question ${id} is answered and pending`)
+    for (const { id } of state.pending)
+      if ((owed.get(id) ?? 0) > 0) fail(`question ${id} is answered and pending`)
     const over = state.phase === 'ended' || state.phase === 'lost'
     if (over !== (ended !== undefined)) fail('the end was not told, or too early')
     if (over && (timers.size > 0 || clock)) fail('a timer runs on after the end')
@@ -120,11 +121,14 @@ export function createWorld() {
     if (state.phase === 'suspended' && clock) fail('the upstream clock runs for a person')
     if (state.phase === 'suspended' && !timers.has('ttl')) fail('suspended without a deadline')
     if (state.phase === 'detached' && !timers.has('grace')) fail('detached without a deadline')
-    if (state.phase === 'running' && state.sent && state.pending.length > 0 && !timers.has('settle')) fail('a question nobody will ask')
+    if (state.phase === 'running' && state.sent && state.pending.length > 0 && !timers.has('settle'))
+      fail('a question nobody will ask')
     if (over && leases > 0) fail('the lease was kept')
     if (released.at(-1) === true && leases === 0) {
       // Given back to the pool: nothing of this call may be open (design §4.4).
-      const open = [...Array(questions).keys()].map(i => i + 1).filter(id => !owed.has(id) && !withdrawn.has(id) && !patient.has(id))
+      const open = [...Array(questions).keys()]
+        .map((i) => i + 1)
+        .filter((id) => !owed.has(id) && !withdrawn.has(id) && !patient.has(id))
       if (sends.length > postponed && open.length > 0) fail(`released clean with open questions ${open}`)
       if (sends.length > postponed && !resulted) fail('released clean without the upstream’s own response')
     }
@@ -184,7 +188,9 @@ export function createWorld() {
       legs += 1
       connected.add(legs)
       const open = round.digest === undefined && state.held === undefined
-      const accepted = open ? state.pending.map(each => each.id).filter(id => round.shown.includes(id) && pick(id)) : []
+      const accepted = open
+        ? state.pending.map((each) => each.id).filter((id) => round.shown.includes(id) && pick(id))
+        : []
       apply({ on: 'retry', leg: legs, round: round.number, digest, accepted, now })
     },
     leave(index: number) {
@@ -199,10 +205,11 @@ export function createWorld() {
       else apply({ on: name === 'hold' ? 'held' : name === 'grace' ? 'graceOver' : 'expired' })
     },
     unauthorized() {
-      const answered = [...owed.keys()].filter(id => !state.pending.some(each => each.id === id))
+      const answered = [...owed.keys()].filter((id) => !state.pending.some((each) => each.id === id))
       const id = answered.at(-1)
       // After the end it is the lease that finds out: it is given back only when every answer has arrived.
-      if (id === undefined || state.rounds.length === 0 || ended !== undefined || state.held !== undefined) return
+      if (id === undefined || state.rounds.length === 0 || ended !== undefined || state.held !== undefined)
+        return
       owed.delete(id)
       apply({ on: 'unauthorized', ids: [id], error: new Error('401') })
     },
