@@ -154,7 +154,9 @@ function quiet<O>(state: State<O>, quietMs: number, limits: Limits): Step<O> {
 
 /** A leg was open for as long as clients bear: ask for what is pending, or just to come back. */
 function held<O>(state: State<O>, limits: Limits): Step<O> {
-  if (state.phase !== 'running' || !state.sent) return [state, []]
+  // Still waiting for its session: there is nothing to come back to yet.
+  if (state.phase === 'starting' || (state.phase === 'running' && !state.sent)) return [state, holdTimer(state, limits)]
+  if (state.phase !== 'running') return [state, []]
   if (state.pending.length > 0) return settle(state, limits)
   const round: Round = { number: nextNumber(state), shown: [], digest: undefined }
   return [

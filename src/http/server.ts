@@ -131,7 +131,8 @@ export function createDoor({ options, identifyFor, serve, log, clock }: DoorOpti
     for (const theirs of responses.values()) {
       for (const response of theirs) if (!response.headersSent) response.setHeader('connection', 'close')
     }
-    for (const socket of sockets.keys()) if ((responses.get(socket)?.size ?? 0) === 0) socket.destroy()
+    // One that was never used may have its first request on the way.
+    for (const socket of sockets.keys()) if (responses.get(socket)?.size === 0) socket.destroy()
   }
 
   async function close(): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { startGateway } from '../fixtures/gateway.ts'
 import { at, firstText } from '../fixtures/json.ts'
-import { ABLE, bodyOf, rawCall, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
+import { ABLE, bodyOf, retryOf, startCall, toolCall } from '../fixtures/rawCall.ts'
 import { startRawUpstream } from '../fixtures/rawUpstream.ts'
 
 // Whatever a parse and a print would change: long numbers, `1.0`, escapes, order, a member named __proto__.
@@ -208,11 +208,4 @@ describe('a legacy server cannot speak for the proxy', () => {
     )
     expect((await call.answer).result?.content).toEqual([])
   })
-})
-
-it('the raw retry helper keeps what it is given', async () => {
-  const upstream = await startRawUpstream()
-  const { url } = await startGateway(upstream.url)
-  const refused = await rawCall(url, { ...toolCall('any'), params: { name: 'any', requestState: 'x' } })
-  expect(refused.error?.code).toBe(-32602)
 })
