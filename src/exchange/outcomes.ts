@@ -24,6 +24,8 @@ export function createOutcomes(now: () => number) {
   const bytes = new Map<string, number>()
   const kept = new LRUCache<string, Remembered>({
     ttl: TTL_MS,
+    // The time is asked for each time: else the cache would keep it by a timer of its own.
+    ttlResolution: 0,
     perf: { now },
     maxSize: MAX_BYTES,
     maxEntrySize: MAX_ENTRY_BYTES,
@@ -38,6 +40,8 @@ export function createOutcomes(now: () => number) {
   return {
     keep(exchange: string, remembered: Remembered): void {
       const size = cost(remembered)
+      // What has expired is only cleared away when its room is wanted.
+      if ((bytes.get(remembered.principal) ?? 0) + size > MAX_PRINCIPAL_BYTES) kept.purgeStale()
       const used = bytes.get(remembered.principal) ?? 0
       if (size > MAX_ENTRY_BYTES || used + size > MAX_PRINCIPAL_BYTES) return
       bytes.set(remembered.principal, used + size)

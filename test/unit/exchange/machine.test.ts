@@ -232,4 +232,35 @@ describe('one exchange', () => {
     const [, again] = run(...events, back(3, 1, [1], 'other'))
     expect(again).toContainEqual({ do: 'answer', id: 1 })
   })
+
+  it('X-ERR-02, X-ERR-05: a postponed call holds no lease, and is issued again once all was accepted', () => {
+    const events: Event<Outcome>[] = [...started, { on: 'postponed', ids: [1, 2] }]
+    const [state, effects] = run(...events)
+    expect(state.phase).toBe('suspended')
+    expect(kinds(effects).slice(0, 1)).toEqual(['release'])
+    const [rest] = run(...events, back(2, 1, [1]))
+    expect(rest.rounds.at(-1)?.shown).toEqual([2])
+    const [, all] = run(...events, back(2, 1, [1, 2]))
+    expect(kinds(all)).toContain('lease')
+    expect(kinds(all)).not.toContain('send')
+    const [, sent] = run(...events, back(2, 1, [1, 2]), { on: 'leased' })
+    expect(kinds(sent)).toContain('send')
+  })
+
+  it('X-ERR-05: an answer that decides the call ends it without the upstream', () => {
+    const decided: Event<Outcome> = {
+      ...back(2, 1, [1]),
+      on: 'retry',
+      leg: 2,
+      round: 1,
+      digest: 'd',
+      accepted: [1],
+      now: 0,
+      decides: { result: 9 },
+    }
+    const [state, effects] = run(...started, { on: 'postponed', ids: [1] }, decided)
+    expect(state.phase).toBe('ended')
+    expect(effects).toContainEqual({ do: 'reply', legs: [2], outcome: { result: 9 } })
+    expect(kinds(effects)).not.toContain('lease')
+  })
 })
