@@ -4,8 +4,11 @@ import type { IncomingRequest } from '../mcp/message.ts'
 
 /** Server requests that reach a session outside of any lease, seen over all sessions of one upstream. */
 export interface Outside {
-  /** A request came to a leased session and is being asked there. */
-  seen(request: IncomingRequest): void
+  /**
+   * A request came to this leased session, to be asked there; false if it came to another one too, so that
+   * nobody can tell whose it is.
+   */
+  seen(request: IncomingRequest, session: object): boolean
   /** A request came where nobody can be asked: refused after 100 ms, unless it was asked elsewhere meanwhile. */
   ask(request: IncomingRequest, reply: (id: Buffer, payload: Buffer) => void): void
   /** The upstream sends every request to all sessions, so that only one call at a time can be asked. */
@@ -24,7 +27,7 @@ const UNGUESSABLE = 16
  * Equal small ids on two leased sessions prove nothing: servers of their own count from zero.
  */
 export function createOutside(clock: Clock, onBroadcast: () => void): Outside {
-  const asked = new Map<string, () => void>()
+  const asked = new Map<string, { readonly session: object; readonly forget: () => void }>()
   const waiting = new Map<string, number>()
   const timers = new Set<() => void>()
   let broadcasting = false
@@ -48,18 +51,21 @@ export function createOutside(clock: Clock, onBroadcast: () => void): Outside {
   }
 
   return {
-    seen(request) {
+    seen(request, session) {
       const key = fingerprint(request)
       const before = asked.get(key)
-      if (waiting.has(key) || (before !== undefined && request.id.length > UNGUESSABLE)) found()
-      before?.()
-      asked.set(
-        key,
-        after(REMEMBER_MS, () => void asked.delete(key)),
-      )
+      const twin = before !== undefined && before.session !== session && request.id.length > UNGUESSABLE
+      if (twin || waiting.has(key)) found()
+      before?.forget()
+      asked.set(key, { session, forget: after(REMEMBER_MS, () => void asked.delete(key)) })
+      return !twin
     },
     ask(request, reply) {
       const key = fingerprint(request)
+      if (asked.has(key)) {
+        found()
+        return
+      }
       waiting.set(key, (waiting.get(key) ?? 0) + 1)
       after(REFUSE_AFTER_MS, () => {
         const left = (waiting.get(key) ?? 1) - 1

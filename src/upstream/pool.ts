@@ -230,10 +230,11 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
       const leased = [...entries].filter((each) => each.leases.size > 0)
       if (leased.length > 0) return waitOn(leased)
     }
-    if (!want.once) {
-      const free = [...room.entries].find((each) => isFree(each) && !each.session.retired())
-      if (free !== undefined) return free
-    }
+    // One that serves a single exchange is free only until it is leased: it is closed after that.
+    const free = [...room.entries]
+      .filter((each) => each.once === want.once && isFree(each) && !each.session.retired())
+      .sort((a, b) => a.serial - b.serial)
+    if (free[0] !== undefined) return free[0]
     if (limits.pinned && room.entries.size + room.opening > 0)
       return room.opening > 0 ? 'later' : waitOn(room.entries)
     if (room.opening >= room.waiters.length || opening >= limits.maxOpening) return 'later'
@@ -298,6 +299,8 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
   async function openNew(room: Room, want: Want): Promise<Entry> {
     if (closed) throw new GatewayError('draining', 'the gateway is shutting down')
     opening += 1
+    serial += 1
+    const order = serial
     let entry: Entry | undefined
     let gone = false
     try {
@@ -315,12 +318,11 @@ export function createPool({ limits, clock, open, oneAtATime }: PoolOptions) {
       })
       if (gone)
         throw new GatewayError('upstream_closed', 'the upstream closed the session while it was opened')
-      serial += 1
       entry = {
         session,
         room,
         principal: want.principal,
-        serial,
+        serial: order,
         once: want.once,
         leases: new Set(),
         guests: 0,
