@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createAnnotations } from './catalog/annotations.ts'
+import { askForTools } from './catalog/askForTools.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ProtocolError } from './errors.ts'
 import { createExchanges } from './exchange/exchanges.ts'
 import { createOutcomes } from './exchange/outcomes.ts'
 import { createAdmin } from './http/admin.ts'
 import { isLoopback } from './http/loopback.ts'
+import { createPassthrough, type Passthrough } from './http/passthrough.ts'
 import { createDoor } from './http/server.ts'
+import { createListeners } from './listen/listeners.ts'
 import type { Answer, ModernRequest } from './mcp/request.ts'
 import { methods, type RouteHouse } from './methods.ts'
 import { createLog, type Log } from './observe/log.ts'
@@ -54,7 +58,13 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
   const states = createRequestStates({ keyring, clock })
   const outcomes = createOutcomes(() => clock.now())
   const houses = new Map<string, RouteHouse>(options.routes.map((route) => [route.path, house(route)]))
-  const door = createDoor({ options, identifyFor, serve, log, clock })
+  const passthroughs = new Map<string, Passthrough>(
+    options.routes
+      .filter((route) => route.legacyClients === 'pass')
+      .map((route) => [route.path, createPassthrough({ route, keyring, log, clock })]),
+  )
+  const passthroughFor = (route: RouteOptions) => passthroughs.get(route.path)
+  const door = createDoor({ options, identifyFor, serve, passthroughFor, log, clock })
   const admin =
     options.admin === 'off' ? undefined : createAdmin({ listen: options.admin, ready: () => !draining })
   let draining = false
@@ -70,7 +80,12 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     const { anonymous } = route.sessions
     const shareAnonymous = anonymous === 'share' || (anonymous === 'auto' && isLoopback(options.listen))
     const exchanges = createExchanges({ route, upstream, clock, states, bootId, outcomes, shareAnonymous })
-    return { route, upstream, exchanges, shareAnonymous }
+    const listeners = createListeners({ route, upstream, clock, shareAnonymous })
+    const annotations = createAnnotations({
+      clock,
+      askForTools: (request) => askForTools(exchanges, request, annotations.learn),
+    })
+    return { route, upstream, exchanges, annotations, listeners, shareAnonymous }
   }
 
   function identifyFor(route: RouteOptions) {
@@ -98,8 +113,9 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
       sessions += up.idle + up.leased + up.shared + up.opening + up.closing
       sockets += up.sockets
       exchanges += running.exchanges
-      legs += running.legs
+      legs += running.legs + each.listeners.count()
     }
+    for (const each of passthroughs.values()) sockets += each.sockets()
     return { sessions, exchanges, legs, sockets, timers: clock.pending() }
   }
 
@@ -108,10 +124,12 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     door.drain()
     const { lameDuckMs, drainMs } = options.http
     if (lameDuckMs > 0) await new Promise<void>((resolve) => void clock.after(lameDuckMs, resolve))
-    for (const each of houses.values()) each.exchanges.drain()
+    const all = [...[...houses.values()].map((each) => each.exchanges), ...passthroughs.values()]
+    for (const each of all) each.drain()
+    for (const each of houses.values()) each.listeners.drain()
     await new Promise<void>((resolve) => {
       const stop = clock.after(drainMs, resolve)
-      void Promise.all([...houses.values()].map((each) => each.exchanges.idle())).then(() => {
+      void Promise.all(all.map((each) => each.idle())).then(() => {
         stop()
         resolve()
       })
@@ -124,7 +142,9 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     closing ??= (async () => {
       door.drain()
       const all = [...houses.values()]
-      await Promise.all(all.map((each) => each.exchanges.close()))
+      for (const each of all) each.listeners.close()
+      const ended = [...passthroughs.values()].map((each) => each.close())
+      await Promise.all([...ended, ...all.map((each) => each.exchanges.close())])
       await Promise.all([door.close(), admin?.close()])
       await Promise.all(all.map((each) => each.upstream.close()))
       return counts()

@@ -18,8 +18,8 @@ export async function discover(
 ): Promise<void> {
   const lease = await upstream.share(want)
   try {
-    // Nothing is promised that `subscriptions/listen` would have to deliver (M-VER-03).
-    const options = { streams: false, supportedVersions: SUPPORTED_REVISIONS, hints }
+    // What `subscriptions/listen` could not deliver is not promised (M-VER-03, X-CAP-05).
+    const options = { streams: lease.session.listening(), supportedVersions: SUPPORTED_REVISIONS, hints }
     answer.end([HEAD, request.id, RESULT, discoverResult(lease.session.handshake.result, options), TAIL])
   } finally {
     lease.release(true)

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import type { IncomingResponse } from '../mcp/message.ts'
 import { covers } from '../mcp/question.ts'
 import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
 import type { Want } from '../upstream/pool.ts'
@@ -37,6 +38,8 @@ export interface ExchangeOptions {
   readonly seal: (round: Round, first: ModernRequest, caller: Caller) => string
   /** Has the upstream send log messages of this level on the session. */
   readonly setLogLevel: (session: Session, level: string, credentials: Headers) => Promise<void>
+  /** Sees the upstream's result, if it is one that passes. */
+  readonly onResult: ((response: IncomingResponse) => void) | undefined
   readonly onSuspended: (yes: boolean) => void
   /** It asked its client; calls of this name are known to ask from now on. */
   readonly onAsked: () => void

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { canonicalDigest } from '../mcp/canonical.ts'
 import { canAsk, reduce } from '../mcp/capabilities.ts'
+import type { IncomingResponse } from '../mcp/message.ts'
 import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
 import { at, type Value } from '../mcp/scan.ts'
 import type { RouteOptions } from '../options/schema.ts'
@@ -32,6 +33,8 @@ export interface ExchangesOptions {
 export interface ServeSettings {
   /** The method has rounds (M-MRTR-02); others are forwarded as they are. */
   readonly rounds: boolean
+  /** Sees the upstream's result, if it is one that passes. */
+  readonly onResult?: (response: IncomingResponse) => void
 }
 
 /** The running and waiting exchanges of one route. */
@@ -77,7 +80,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
     }
   }
 
-  function start(request: ModernRequest, answer: Answer, { rounds }: ServeSettings): void {
+  function start(request: ModernRequest, answer: Answer, { rounds, onResult }: ServeSettings): void {
     if (draining) throw new GatewayError('draining', 'the gateway is shutting down')
     const { caller, envelope } = request
     const mayAsk = rounds && canAsk(reduce(envelope.capabilities))
@@ -112,6 +115,7 @@ export function createExchanges(options: ExchangesOptions): Exchanges {
         setLogLevel: (session, level, credentials) =>
           needLogLevel(session, upstream.nextId(), level, credentials),
         seal: (round, first, sender) => seal(named(), round, first, sender),
+        onResult,
         onSuspended: (yes) => count(caller.principal, yes ? 1 : -1),
         onAsked() {
           if (asker !== undefined) askers.set(asker, true)

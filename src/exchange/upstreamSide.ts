@@ -161,6 +161,7 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
     const rounds = state().askingRounds > 0
     const outcome = outcomeOf(incoming, { first, handshake: session?.handshake, hints, rounds, undeclared })
     if (outcome.kind === 'error' && outcome.error instanceof GatewayError) session?.retire()
+    if (outcome.kind === 'message' && incoming.ok) options.onResult?.(incoming)
     dispatch({ on: 'result', outcome })
   }
 

@@ -30,7 +30,9 @@ export interface AnswerOptions {
  * their status matters more.
  */
 export function createAnswer(options: AnswerOptions): Answer {
-  const { request, response, id, accepts, clock, log } = options
+  const { request, response, accepts, clock, log } = options
+  // Copied: an answer may outlive its request's bytes by hours.
+  const id = Buffer.from(options.id)
   const { silenceMs = 10_000, commentMs = 15_000, stuckMs = 30_000 } = options
   let stream: EventStream | undefined
   let ended = false
@@ -100,6 +102,7 @@ export function createAnswer(options: AnswerOptions): Answer {
     get streaming() {
       return stream !== undefined
     },
+    takesStream: accepts.sse,
     notify(message) {
       if (ended || gone || !accepts.sse) return
       try {

@@ -43,18 +43,22 @@ export function createGuard(options: GuardOptions): (request: IncomingMessage) =
     const verb = VERBS.find((known) => known === method)
     if (verb === undefined) throw new ProtocolError(-32600, `${method} is not served here`, 405)
     const accepts = acceptsOf(headers.accept)
+    checkEncoding(headers)
     if (verb === 'POST') checkBody(headers, accepts)
     return { route, verb, accepts }
   }
 }
 
-function checkBody(headers: IncomingMessage['headers'], accepts: Accepts): void {
+function checkEncoding(headers: IncomingMessage['headers']): void {
   if (
     headers['content-encoding'] !== undefined ||
     (headers['transfer-encoding'] ?? 'chunked') !== 'chunked'
   ) {
     throw new ProtocolError(-32600, 'an encoded body is not accepted: send it as it is', 415)
   }
+}
+
+function checkBody(headers: IncomingMessage['headers'], accepts: Accepts): void {
   if (!isJson(headers['content-type'])) {
     throw new ProtocolError(-32600, 'Content-Type must be application/json', 415)
   }

@@ -5,6 +5,7 @@ import { readEnvelope } from '../mcp/envelope.ts'
 import { eraOf } from '../mcp/era.ts'
 import { checkHeaders, checkNotification, type MirroredHeaders, unsupported } from '../mcp/headers.ts'
 import { classify, idOf, requestShape } from '../mcp/jsonrpc.ts'
+import { paramHeadersOf } from '../mcp/paramHeaders.ts'
 import type { Answer, Caller, ModernRequest } from '../mcp/request.ts'
 import { at, scan, stringOf, type Value } from '../mcp/scan.ts'
 import type { Log } from '../observe/log.ts'
@@ -12,6 +13,8 @@ import type { Options, RouteOptions } from '../options/schema.ts'
 import { createAnswer } from './answer.ts'
 import { readBody } from './body.ts'
 import { createGuard, type Guarded } from './guard.ts'
+import { legacyOf } from './legacyOf.ts'
+import type { Passthrough } from './passthrough.ts'
 import { refuse } from './refuse.ts'
 
 export type Headers = Readonly<Record<string, string | undefined>>
@@ -21,6 +24,8 @@ export interface DoorOptions {
   /** Makes, for a route, what tells its callers. */
   readonly identifyFor: (route: RouteOptions) => (headers: Headers) => Caller
   readonly serve: (route: RouteOptions, request: ModernRequest, answer: Answer) => void | Promise<void>
+  /** Where clients of earlier revisions go; they are refused on a route without one. */
+  readonly passthroughFor: (route: RouteOptions) => Passthrough | undefined
   readonly log: Log
   readonly clock: Clock
 }
@@ -40,7 +45,7 @@ interface Passing {
  * The way from a request's bytes to a `ModernRequest`: guard, body, scan, era, envelope, mirrored headers,
  * caller. What is thrown on it ends here; from `serve` on it is the answer's.
  */
-export function createPass({ options, identifyFor, serve, log, clock }: DoorOptions) {
+export function createPass({ options, identifyFor, serve, passthroughFor, log, clock }: DoorOptions) {
   const { maxBodyBytes, allowedHosts, allowedOrigins } = options.http
   const { listen, routes, principal } = options
   const guard = createGuard({ listen, routes, allowedHosts, allowedOrigins, principalHeader: principal.name })
@@ -54,10 +59,18 @@ export function createPass({ options, identifyFor, serve, log, clock }: DoorOpti
     let unread = false
     try {
       const guarded = guard(request)
-      if (guarded.verb !== 'POST') throw new ProtocolError(-32600, `${guarded.verb} is not served here`, 405)
+      const { verb } = guarded
+      const passthrough = passthroughFor(guarded.route)
+      if (verb !== 'POST' && passthrough === undefined)
+        throw new ProtocolError(-32600, `${verb} is not served here`, 405)
       unread = true
       text = await readBody(request, maxBodyBytes, () => waits && response.writeContinue())
       unread = false
+      const legacy = passthrough && legacyOf(verb, single(request.headers['mcp-protocol-version']), text)
+      if (passthrough !== undefined && legacy !== undefined) {
+        passthrough.pass({ request, response, verb, body: text, ...legacy })
+        return
+      }
       root = scan(text, requestShape, SCAN)
       dispatch({ request, response, guarded, text, root })
     } catch (error) {
@@ -74,7 +87,7 @@ export function createPass({ options, identifyFor, serve, log, clock }: DoorOpti
       name: single(headers['mcp-name']),
     }
     const message = classify(text, root)
-    // Clients of earlier revisions are told which one is served (M-VER-06, M-HTTP-15).
+    // Those that are not passed through are told which one is served (M-VER-06, M-HTTP-15).
     if (eraOf(mirrored.version, root) === 'legacy') throw unsupported(mirrored.version ?? offered(text, root))
     if (message.kind === 'response') {
       throw new ProtocolError(-32600, 'responses are sent as inputResponses of the retry')
@@ -98,7 +111,9 @@ export function createPass({ options, identifyFor, serve, log, clock }: DoorOpti
       clock,
       log: log.child({ request: ++requests }),
     })
-    void answering(() => serve(route, { text, root, id, method, envelope, caller }, answer), answer)
+    const paramHeaders = paramHeadersOf(headers)
+    const modern = { text, root, id, method, envelope, caller, paramHeaders }
+    void answering(() => serve(route, modern, answer), answer)
   }
 
   return pass

@@ -25,8 +25,9 @@ const LAST_RESPONSES_MS = 1_000
 const RAW_LINGER_MS = 500
 
 /** The HTTP server in front, with its limits (design §11). */
-export function createDoor({ options, identifyFor, serve, log, clock }: DoorOptions): Door {
-  const pass = createPass({ options, identifyFor, serve, log, clock })
+export function createDoor(given: DoorOptions): Door {
+  const { options, log, clock } = given
+  const pass = createPass(given)
   const addresses = createAddressLimit({
     max: options.limits.maxPerAddress,
     exempt: options.http.trustedProxies,

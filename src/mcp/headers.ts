@@ -74,15 +74,23 @@ function same(header: string, value: string, expected: string): void {
   if (value !== expected) throw mismatch(`${header} does not match the body`)
 }
 
-/** The header's value, if it is there and has no characters that would have to be encoded. */
-function plain(header: string, value: string | undefined): string {
+/**
+ * The header's value, if it is there and has no characters that would have to be encoded.
+ *
+ * @throws ProtocolError -32020 (M-HDR-07)
+ */
+export function plain(header: string, value: string | undefined): string {
   if (value === undefined) throw mismatch(`${header} is missing`)
   if (!PLAIN.test(value)) throw mismatch(`${header} has characters that must be encoded`)
   return value
 }
 
-/** The value behind the base64 sentinel (streamable-http §Value Encoding); without both marks it is literal. */
-function decoded(header: string, value: string): string {
+/**
+ * The value behind the base64 sentinel (streamable-http §Value Encoding); without both marks it is literal.
+ *
+ * @throws ProtocolError -32020 (M-HDR-04)
+ */
+export function decoded(header: string, value: string): string {
   if (!value.startsWith(PREFIX) || !value.endsWith(SUFFIX) || value.length < PREFIX.length + SUFFIX.length)
     return value
   const encoded = value.slice(PREFIX.length, -SUFFIX.length)
@@ -95,4 +103,7 @@ function decoded(header: string, value: string): string {
   }
 }
 
-const mismatch = (message: string): ProtocolError => new ProtocolError(-32020, `Header mismatch: ${message}`)
+/** Headers and body disagree (streamable-http §Server Validation). */
+export function mismatch(message: string): ProtocolError {
+  return new ProtocolError(-32020, `Header mismatch: ${message}`)
+}

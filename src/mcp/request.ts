@@ -1,3 +1,4 @@
+import type { ParamHeaders } from './paramHeaders.ts'
 import type { Value } from './scan.ts'
 
 /** What a modern request's own `_meta` declares (basic §_meta); it holds for this one HTTP request alone. */
@@ -24,7 +25,7 @@ export interface Caller {
   readonly credentials: Readonly<Record<string, string>>
 }
 
-/** A request of revision 2026-07-28 that passed the door; nobody reads headers after it. */
+/** A request of revision 2026-07-28 that passed the door; nobody reads headers after it, save what is here. */
 export interface ModernRequest {
   /** The body's bytes and its scanned outline. */
   readonly text: Buffer
@@ -34,6 +35,8 @@ export interface ModernRequest {
   readonly method: string
   readonly envelope: Envelope
   readonly caller: Caller
+  /** `Mcp-Param-*`, for those who know which of them the request must have. */
+  readonly paramHeaders: ParamHeaders
 }
 
 /** The client's side of one request: at most notifications, then exactly one terminal message. */
@@ -42,6 +45,8 @@ export interface Answer {
   readonly open: boolean
   /** A stream has begun, so that errors can only be in-band. */
   readonly streaming: boolean
+  /** Its client takes an event stream. */
+  readonly takesStream: boolean
   /**
    * Sends one JSON-RPC notification; the first one begins the event stream. Without effect for a client
    * that takes no event stream, or after the answer.

@@ -4,6 +4,8 @@ import type { Incoming } from '../mcp/message.ts'
 import type { ResponseSink } from './post.ts'
 import type { Wire, WireCall } from './wire.ts'
 
+export type Headers = Readonly<Record<string, string>>
+
 /** What comes from the upstream outside of the responses to our POSTs. */
 export interface SharedSink {
   message(message: Incoming): void
@@ -17,7 +19,7 @@ export interface ChannelOptions {
   readonly wire: Wire
   readonly url: URL
   /** Fixed headers of the route. */
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly clock: Clock
 }
 
@@ -31,14 +33,20 @@ export interface Channel {
   listening(): boolean
   /** The upstream tells sessions apart. */
   sessionful(): boolean
-  /** POSTs one JSON-RPC message; `credentials` are the headers of whom it is sent for. */
-  post(message: Buffer, credentials: Readonly<Record<string, string>>, sink: ResponseSink): WireCall
-  /** Opens the stream for server messages if the transport has one apart. */
-  listen(credentials: Readonly<Record<string, string>>): Promise<Listening>
+  /** POSTs a message that draws no response; `credentials` are the headers of whom it is sent for. */
+  post(message: Buffer, credentials: Headers, sink: ResponseSink): WireCall
+  /** POSTs a request; its stream is taken up again where it breaks and the transport can. */
+  call(message: Buffer, credentials: Headers, sink: ResponseSink): WireCall
+  /**
+   * Opens the stream for server messages if the transport has one apart.
+   *
+   * @throws UpstreamRefusal (401)
+   */
+  listen(credentials: Headers): Promise<Listening>
   /** The revision is negotiated: requests carry it where it asks for that (L-HTTP-10). */
   negotiated(revision: string): void
   /** Ends the session upstream where that can be said (DELETE, at most 5 s), then all streams. */
-  close(credentials: Readonly<Record<string, string>>): Promise<void>
+  close(credentials: Headers): Promise<void>
 }
 
 /** Headers of every POST: both types, in this order, since some servers compare the text (case 30). */
@@ -46,3 +54,10 @@ export const POST_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 } as const
+
+const FIRST_WITH_HEADER = '2025-06-18'
+
+/** The version header, from the revision on that brought it and never before it is negotiated (L-HTTP-10). */
+export function versionHeader(revision: string | undefined): Headers {
+  return revision !== undefined && revision >= FIRST_WITH_HEADER ? { 'mcp-protocol-version': revision } : {}
+}

@@ -23,11 +23,14 @@ export function createLogLevel(clock: Clock) {
     levels.set(session, level)
     const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'logging/setLevel', params: { level } })
     await new Promise<void>((resolve) => {
-      const stop = clock.after(WAIT_MS, done)
-      function done(): void {
+      const done = (): void => {
         stop()
         resolve()
       }
+      const stop = clock.after(WAIT_MS, () => {
+        call.drop()
+        resolve()
+      })
       const nothing = (): void => undefined
       const sink = {
         response: done,
@@ -37,7 +40,7 @@ export function createLogLevel(clock: Clock) {
         notification: nothing,
         lost: nothing,
       }
-      session.call(id, Buffer.from(body), credentials, sink)
+      const call = session.call(id, Buffer.from(body), credentials, sink)
     })
   }
 }

@@ -21,8 +21,9 @@ export interface Refused {
 /** What the response to one request of ours brings; one of the last four is the last call. */
 export interface ResponseSink {
   head?(status: number, headers: WireHeaders): void
-  message(message: Incoming): void
-  /** An event id was seen (`id`), or a wait before coming back (`retryMs`): what resuming needs. */
+  /** `streamed` if it is an event among others; otherwise the body is this message, or this batch, alone. */
+  message(message: Incoming, streamed: boolean): void
+  /** An event id (before the messages of its event), or a wait before coming back: what resuming needs. */
   mark?(mark: { readonly id?: string; readonly retryMs?: number }): void
   /** An SSE event that is no message. */
   other?(event: string, data: Buffer): void
@@ -75,6 +76,21 @@ export function exchangeMessages(wire: Wire, request: WireRequest, sink: Respons
   return call
 }
 
+/** Nothing is sent any more: the sink is told as if the connection had failed. */
+export function refuseSending(sink: ResponseSink): WireCall {
+  let dropped = false
+  queueMicrotask(() => {
+    if (!dropped) sink.failed(new GatewayError('upstream_closed', 'the session is closed'), false)
+  })
+  return {
+    abort() {
+      dropped = true
+    },
+    pause: () => undefined,
+    resume: () => undefined,
+  }
+}
+
 function readerFor(status: number, headers: WireHeaders, sink: ResponseSink): BodyReader {
   if (status < 200 || status > 299)
     return collect(MAX_REFUSAL_BYTES, true, (body) => sink.refused({ status, headers, body }))
@@ -90,7 +106,7 @@ function json(body: Buffer, sink: ResponseSink): void {
     sink.accepted()
     return
   }
-  for (const message of readMessages(body)) sink.message(message)
+  for (const message of readMessages(body)) sink.message(message, false)
   sink.ended()
 }
 
@@ -123,7 +139,7 @@ function events(sink: ResponseSink): BodyReader {
       event({ event, data, id }) {
         if (id !== undefined) sink.mark?.({ id })
         if (event !== undefined && event !== 'message') sink.other?.(event, data)
-        else if (data.length > 0) for (const message of readMessages(data)) sink.message(message)
+        else if (data.length > 0) for (const message of readMessages(data)) sink.message(message, true)
       },
       retry: (retryMs) => sink.mark?.({ retryMs }),
     },

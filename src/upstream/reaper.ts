@@ -1,32 +1,30 @@
 import type { Clock } from '../clock.ts'
-import type { Entry } from './pool.ts'
 
-/** Closes sessions that were idle for `ttlMs`, with one timer for all of them. */
-export function createReaper(
+/**
+ * Closes sessions once they were idle for `ttlMs`, with one timer for all of them; `idle` has them in the order
+ * in which they became idle.
+ */
+export function createReaper<E extends { readonly idleSinceMs: number }>(
   clock: Clock,
   ttlMs: number,
-  entries: ReadonlySet<Entry>,
-  close: (entry: Entry) => void,
+  idle: ReadonlySet<E>,
+  close: (entry: E) => void,
 ) {
   let stop: (() => void) | undefined
 
+  /** To be called when one became idle. */
   function arm(): void {
-    if (stop !== undefined) return
-    stop = clock.after(ttlMs, () => {
+    const [first] = idle
+    if (stop !== undefined || first === undefined) return
+    stop = clock.after(first.idleSinceMs + ttlMs - clock.now(), () => {
       stop = undefined
-      reap()
+      const now = clock.now()
+      for (const entry of idle) {
+        if (entry.idleSinceMs + ttlMs > now) break
+        close(entry)
+      }
+      arm()
     })
-  }
-
-  function reap(): void {
-    const now = clock.now()
-    let left = false
-    for (const entry of [...entries]) {
-      if (entry.leases.size > 0 || entry.guests > 0) continue
-      if (now - entry.idleSinceMs >= ttlMs) close(entry)
-      else left = true
-    }
-    if (left) arm()
   }
 
   return {

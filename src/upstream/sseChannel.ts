@@ -1,6 +1,14 @@
-import { GatewayError, UpstreamRefusal } from '../errors.ts'
-import { type Channel, type ChannelOptions, POST_HEADERS, type SharedSink } from './channel.ts'
-import { exchangeMessages, type Refused } from './post.ts'
+import { GatewayError } from '../errors.ts'
+import {
+  type Channel,
+  type ChannelOptions,
+  type Headers,
+  POST_HEADERS,
+  type SharedSink,
+  versionHeader,
+} from './channel.ts'
+import { refusal } from './failure.ts'
+import { exchangeMessages, type Refused, type ResponseSink, refuseSending } from './post.ts'
 import { headerOf, type WireCall } from './wire.ts'
 
 const ENDPOINT_TIMEOUT_MS = 10_000
@@ -23,7 +31,7 @@ export class NoSseStream extends Error {
  */
 export function openSseChannel(
   options: ChannelOptions,
-  credentials: Readonly<Record<string, string>>,
+  credentials: Headers,
   shared: SharedSink,
 ): Promise<Channel> {
   const { wire, url, headers, clock } = options
@@ -81,31 +89,81 @@ export function openSseChannel(
     }
 
     function channel(target: URL): Channel {
+      let revision: string | undefined
+      const open = new Set<WireCall>()
+
+      function post(body: Buffer, sender: Headers, sink: ResponseSink): WireCall {
+        if (closed) return refuseSending(sink)
+        const over = (): void => void open.delete(sent)
+        const sent = exchangeMessages(
+          wire,
+          {
+            method: 'POST',
+            url: target,
+            headers: { ...sender, ...headers, ...POST_HEADERS, ...versionHeader(revision) },
+            body,
+          },
+          acceptedOnce(sink, over),
+        )
+        open.add(sent)
+        return {
+          ...sent,
+          abort() {
+            over()
+            sent.abort()
+          },
+        }
+      }
+
       return {
         kind: 'http+sse',
         listening: () => true,
         sessionful: () => true,
-        post: (body, sender, sink): WireCall =>
-          exchangeMessages(
-            wire,
-            { method: 'POST', url: target, headers: { ...sender, ...headers, ...POST_HEADERS }, body },
-            sink,
-          ),
+        post,
+        call: post,
         listen: async () => 'open',
-        negotiated: () => undefined,
+        negotiated(settled) {
+          revision = settled
+        },
         async close() {
           closed = true
-          stopTimer()
           stream.abort()
+          for (const call of open) call.abort()
+          open.clear()
         },
       }
     }
   })
 }
 
-/** A 401 or 403, which is the client's to see. */
-export function refusal({ status, headers }: Refused): UpstreamRefusal | undefined {
-  return status === 401 || status === 403
-    ? new UpstreamRefusal(status, headerOf(headers, 'www-authenticate'))
-    : undefined
+/**
+ * A POST is accepted once a 2xx came, since responses come on the stream: what its body brings counts, but one
+ * that is cut or makes no sense fails nothing (case 32).
+ */
+function acceptedOnce(sink: ResponseSink, over: () => void): ResponseSink {
+  let accepted = false
+  return {
+    head(status, received) {
+      accepted = status >= 200 && status <= 299
+      sink.head?.(status, received)
+    },
+    message: sink.message,
+    accepted() {
+      over()
+      sink.accepted()
+    },
+    ended() {
+      over()
+      sink.ended()
+    },
+    refused(refused) {
+      over()
+      sink.refused(refused)
+    },
+    failed(error, sent) {
+      over()
+      if (accepted) sink.accepted()
+      else sink.failed(error, sent)
+    },
+  }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { RouteOptions } from '../options/schema.ts'
+import { createNews, type Watcher } from './news.ts'
 import { openSession } from './opening.ts'
 import { createOutside } from './outside.ts'
 import { createPool, type Lease, type PoolCounts, type Want } from './pool.ts'
@@ -10,7 +11,9 @@ export interface Upstream {
   /** A session for one exchange alone. @throws GatewayError, UpstreamRefusal */
   lease(want: Want, signal: AbortSignal): Promise<Lease>
   /** A place on the session that calls which cannot be asked share. @throws GatewayError, UpstreamRefusal */
-  share(want: Want): Promise<Lease>
+  share(want: Want, signal?: AbortSignal): Promise<Lease>
+  /** Tells `watcher` what all sessions of an authorization context say outside of calls, until it is called off. */
+  watch(context: string, watcher: Watcher): () => void
   /** An id for a request of ours, unique across all sessions of the upstream. */
   nextId(): number
   counts(): PoolCounts & { readonly sockets: number }
@@ -27,8 +30,9 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
   const url = new URL(route.upstream.url)
   const wire = createWire(url)
   const outside = createOutside(clock, onBroadcast)
+  const news = createNews()
   const { transport, headers } = route.upstream
-  const learned = { transport: transport === 'auto' ? undefined : transport, revision: undefined }
+  const learned = { transport: undefined, revision: undefined }
   let lastId = Math.floor(Math.random() * FIRST_ID_BELOW)
   const nextId = (): number => {
     lastId += 1
@@ -46,9 +50,11 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
           url,
           headers: lowerCased(headers),
           clock,
+          transport,
           learned,
           nextId,
           outside,
+          news,
           timeoutMs: OPEN_TIMEOUT_MS,
         },
         request,
@@ -57,6 +63,7 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
   return {
     lease: pool.lease,
     share: pool.share,
+    watch: news.watch,
     nextId,
     counts: () => ({ ...pool.counts(), sockets: wire.busy() }),
     async close() {

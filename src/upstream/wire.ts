@@ -1,5 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
+import { createConnections } from './connections.ts'
 
 /** One HTTP request to the upstream. */
 export interface WireRequest {
@@ -34,31 +35,21 @@ export interface Wire {
   close(): Promise<void>
 }
 
-const CONNECT_TIMEOUT_MS = 10_000
-/** Servers close idle sockets after 5 s or so; we give them up before, so that no request meets a closing one. */
-const IDLE_SOCKET_MS = 4_000
 const MAX_REDIRECTS = 3
 
 /**
- * HTTP to one upstream origin. Nothing here limits how long a response may take: a suspended call is a
- * response that is silent for as long as a person thinks. Redirects 307 and 308 are followed, body and all,
- * within the origin only (design §11).
+ * HTTP to one upstream origin. Redirects 307 and 308 are followed, body and all, within the origin only
+ * (design §11).
  */
 export function createWire(origin: URL): Wire {
-  const pool = new Pool(origin.origin, {
-    connections: null,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: IDLE_SOCKET_MS,
-    keepAliveMaxTimeout: IDLE_SOCKET_MS,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-  })
+  const connections = createConnections(origin.origin)
   const calls = new Set<() => void>()
+  let closed = false
 
   function send(request: WireRequest, sink: WireSink): WireCall {
     let over = false
     let controller: Dispatcher.DispatchController | undefined
+    let close = (): void => undefined
     let paused = false
 
     function finish(tell: () => void): void {
@@ -72,13 +63,13 @@ export function createWire(origin: URL): Wire {
     function cut(): void {
       const cause = new Error('the gateway closed')
       finish(() => sink.error(cause, true))
-      controller?.abort(cause)
+      close()
     }
 
     function dispatch(url: URL, redirects: number): void {
       let sent = false
       let redirected: URL | undefined
-      pool.dispatch(
+      close = connections.dispatch(
         {
           path: url.pathname + url.search,
           method: request.method,
@@ -89,8 +80,7 @@ export function createWire(origin: URL): Wire {
           onRequestStart(started) {
             sent = true
             controller = started
-            if (over) started.abort(new Error('given up'))
-            else if (paused) started.pause()
+            if (paused) started.pause()
           },
           onResponseStart(_, status, headers) {
             redirected =
@@ -112,10 +102,11 @@ export function createWire(origin: URL): Wire {
     }
 
     calls.add(cut)
-    dispatch(request.url, 0)
+    if (closed) queueMicrotask(cut)
+    else dispatch(request.url, 0)
     return {
       abort() {
-        finish(() => controller?.abort(new Error('given up')))
+        finish(close)
       },
       pause() {
         paused = true
@@ -132,8 +123,9 @@ export function createWire(origin: URL): Wire {
     send,
     busy: () => calls.size,
     async close() {
+      closed = true
       for (const cut of calls) cut()
-      await pool.destroy()
+      await connections.close()
     },
   }
 }

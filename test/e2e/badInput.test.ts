@@ -151,8 +151,8 @@ describe('bad input is refused at the door and the gateway goes on', () => {
     expect(upstream.all()).toHaveLength(0)
   })
 
-  it.each(['GET', 'DELETE', 'PUT'])('%s is 405', async (verb) => {
-    const { url } = await start()
+  it.each(['GET', 'DELETE', 'PUT'])('M-HTTP-13: without legacy clients %s is 405', async (verb) => {
+    const { url } = await start('routes.0.legacyClients=refuse')
     const answer = await fetch(url, { method: verb })
     await answer.arrayBuffer()
     expect(answer.status).toBe(405)

@@ -9,6 +9,7 @@ function leg(progressToken?: string, logLevel?: string) {
   const answer: Answer = {
     open: true,
     streaming: false,
+    takesStream: true,
     notify: (message) => void heard.push(JSON.parse(message.toString())),
     end: () => undefined,
     fail: () => undefined,
@@ -29,6 +30,7 @@ function leg(progressToken?: string, logLevel?: string) {
     method: 'tools/call',
     envelope,
     caller,
+    paramHeaders: new Map(),
   }
   return { heard, request, answer }
 }

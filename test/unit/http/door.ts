@@ -24,7 +24,9 @@ interface DoorUnderTest {
 export async function openDoor(given: DoorUnderTest = {}) {
   const options = optionsSchema.parse({
     listen: given.listen ?? '127.0.0.1:0',
-    routes: [{ path: '/mcp', upstream: { url: 'http://127.0.0.1:9/', ...given.upstream } }],
+    routes: [
+      { path: '/mcp', legacyClients: 'refuse', upstream: { url: 'http://127.0.0.1:9/', ...given.upstream } },
+    ],
     http: given.http,
     limits: given.limits,
   })
@@ -40,6 +42,7 @@ export async function openDoor(given: DoorUnderTest = {}) {
         anonymous: true,
         credentials: {},
       })),
+    passthroughFor: () => undefined,
     serve: given.serve ?? ((_route, { id }, answer) => answer.end(resultOf(id))),
     log,
     clock,

@@ -203,7 +203,7 @@ describe('what this version does not serve', () => {
     expect(problemsOf(...set)).toEqual([`${path}: not supported by this version (--set)`])
   })
 
-  it('refuses none of the defaults, nor clients that it does not pass through yet', () => {
+  it('refuses none of the defaults', () => {
     expect(problemsOf('routes.0.legacyClients=pass', 'routes.0.exchange.replay=annotated')).toEqual([])
   })
 })

@@ -1,0 +1,3 @@
+import { describeFlavour } from './flavour.ts'
+
+describeFlavour('post')
