@@ -34,9 +34,8 @@ cli.command('keys', 'Print a new random key for requestState.keys').action(async
   process.stdout.write(`${randomBytes(32).toString('base64url')}\n`)
 })
 
-for (const name of ['probe', 'inspect']) {
-  cli.command(`${name} <url>`, 'Not in this version').action(() => fail(`${name} is not in this version`))
-}
+/** Commands that the documentation of later versions names. */
+const LATER = ['probe', 'inspect']
 
 cli.help()
 cli.version(version)
@@ -50,11 +49,9 @@ try {
   const { args, options } = cli.parse(process.argv, { run: false })
   if (cli.matchedCommand !== undefined) await cli.runMatchedCommand()
   else if (!options.help && !options.version) {
-    fail(
-      args[0] === undefined
-        ? 'a command is missing: see --help'
-        : `there is no command ${args[0]}: see --help`,
-    )
+    const [name] = args
+    if (name === undefined) fail('a command is missing: see --help')
+    else fail(LATER.includes(name) ? `${name} is not in this version` : `there is no command ${name}: see --help`)
   }
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error))

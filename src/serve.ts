@@ -2,6 +2,7 @@ import { createGateway, type Gateway } from './gateway.ts'
 import { createLog, type Log } from './observe/log.ts'
 import { loadOptions, OptionsError } from './options/load.ts'
 import type { Options } from './options/schema.ts'
+import { partsOf } from './http/address.ts'
 
 /** What the command line gave; cac makes one value of an option that is given once. */
 export interface ServeFlags {
@@ -22,7 +23,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
     const gateway = createGateway(options, { log })
     const { url } = await gateway.listen()
     // Before anybody is told that it serves, since they may signal at once.
-    handleSignals(gateway, log)
+    handleSignals(gateway, options, log)
     for (const route of options.routes) {
       log.info(
         { url: url(route.path), upstream: new URL(route.upstream.url).host, admin: options.admin },
@@ -30,9 +31,18 @@ export async function serve(flags: ServeFlags): Promise<void> {
       )
     }
   } catch (error) {
-    process.stderr.write(`mrtr-proxy: cannot start: ${error instanceof Error ? error.message : error}\n`)
+    process.stderr.write(`mrtr-proxy: cannot start: ${reasonOf(error, options)}\n`)
     process.exit(1)
   }
+}
+
+/** Which of the two addresses is taken, and what to do about it. */
+function reasonOf(error: unknown, options: Options): string {
+  if (!(error instanceof Error)) return String(error)
+  if (!('code' in error) || error.code !== 'EADDRINUSE' || !('port' in error)) return error.message
+  const admin = options.admin !== 'off' && partsOf(options.admin).port === error.port
+  const [address, advice] = admin ? [options.admin, '--admin, or off'] : [options.listen, '--listen']
+  return `${address} is in use: choose another with ${advice}`
 }
 
 function load(flags: ServeFlags): Options | undefined {
@@ -56,12 +66,13 @@ function load(flags: ServeFlags): Options | undefined {
   }
 }
 
-function handleSignals(gateway: Gateway, log: Log): void {
+function handleSignals(gateway: Gateway, options: Options, log: Log): void {
   let stopping = false
   const stop = (signal: string): void => {
     if (stopping) process.exit(1)
     stopping = true
-    log.info({ signal }, 'draining')
+    const { drainMs } = options.http
+    log.info({ signal, ...gateway.counts(), drainMs }, 'draining; a second signal ends it at once')
     void gateway.drain().then((left) => {
       log.info(left, 'stopped')
       process.exit(0)

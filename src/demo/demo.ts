@@ -42,7 +42,7 @@ export async function runDemo(): Promise<number> {
     const text = await call(sdk, url('/mcp'), narrator)
     narrator.step(`5. Done: "${text}"`)
     narrator.say(
-      '   The server saw one session and one call. The client saw three plain requests, each on its own.',
+      '   The server saw one tools/call in one session, and its questions answered there. The client sent that call\n   three times, each a plain request on its own: nothing stayed open between them.',
     )
     return text.includes('Lisbon') && text.includes('castle') && text.includes('file:///home/me/trips')
       ? 0

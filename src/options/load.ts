@@ -8,8 +8,9 @@ import { isTree } from './tree.ts'
 export interface Sources {
   /** Path of a YAML file. */
   readonly file?: string | undefined
-  readonly env: NodeJS.ProcessEnv
-  readonly flags: Flags
+  /** None unless given: a program that embeds the gateway says what it wants read. */
+  readonly env?: NodeJS.ProcessEnv | undefined
+  readonly flags?: Flags | undefined
 }
 
 /** The options are wrong: one line per problem, which names the option, what was found and what is allowed. */
@@ -29,7 +30,7 @@ export class OptionsError extends Error {
  *
  * @throws OptionsError
  */
-export function loadOptions({ file, env, flags }: Sources): Options {
+export function loadOptions({ file, env = {}, flags = {} }: Sources = {}): Options {
   const source = readSource(file)
   if ('problems' in source) throw new OptionsError(source.problems)
   stopAt([...applyEnvironment(source, env), ...applyFlags(source, flags)])

@@ -13,6 +13,7 @@ const ROWS: readonly Row[] = [
   { path: 'tls.cert', served: [null] },
   { path: 'tls.key', served: [null] },
   { path: 'tls.clientCa', served: [null] },
+  { path: 'limits.maxConcurrentPerPrincipal', served: [256] },
   { path: 'http.corsOrigins', served: [[]] },
   { path: 'routes.*.upstream.era', served: ['auto', 'legacy'] },
   { path: 'routes.*.upstream.ca', served: [null] },

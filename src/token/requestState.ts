@@ -129,5 +129,5 @@ function equal(given: string, expected: Buffer): boolean {
 }
 
 function rejected(inner: Reason): GatewayError {
-  return new GatewayError('state_rejected', 'the request state is not valid for this request', { inner })
+  return new GatewayError('state_rejected', 'the request state is not valid for this request, or has expired: start the call again', { inner })
 }
