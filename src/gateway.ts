@@ -80,7 +80,7 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
     const { anonymous } = route.sessions
     const shareAnonymous = anonymous === 'share' || (anonymous === 'auto' && isLoopback(options.listen))
     const exchanges = createExchanges({ route, upstream, clock, states, bootId, outcomes, shareAnonymous })
-    const listeners = createListeners({ route, upstream, clock, shareAnonymous })
+    const listeners = createListeners({ route, upstream, clock })
     const annotations = createAnnotations({
       clock,
       askForTools: (request) => askForTools(exchanges, request, annotations.learn),

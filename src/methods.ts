@@ -56,5 +56,9 @@ export const methods: ReadonlyMap<string, Serve> = new Map<string, Serve>([
   ['tools/call', callTool],
   ['prompts/get', call],
   ['resources/read', call],
-  ['subscriptions/listen', ({ listeners }, request, answer) => listeners.serve(request, answer)],
+  [
+    'subscriptions/listen',
+    ({ route, listeners, shareAnonymous }, request, answer) =>
+      listeners.serve(request, wantOf(route, request, shareAnonymous), answer),
+  ],
 ])

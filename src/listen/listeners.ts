@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError, ProtocolError } from '../errors.ts'
-import { wantOf } from '../exchange/wantOf.ts'
 import type { Answer, ModernRequest } from '../mcp/request.ts'
 import type { RouteOptions } from '../options/schema.ts'
 import type { Want } from '../upstream/pool.ts'
@@ -13,19 +12,17 @@ export interface ListenersOptions {
   readonly route: RouteOptions
   readonly upstream: Upstream
   readonly clock: Clock
-  /** Callers without credentials share sessions. */
-  readonly shareAnonymous: boolean
 }
 
 /** Those who listen on one route (patterns/subscriptions). */
 export interface Listeners {
   /**
-   * Serves `subscriptions/listen`: acknowledged once the upstream has said what it keeps of the filter, open
+   * Serves `subscriptions/listen` with a session as `want` says: acknowledged once the upstream has said what it keeps of the filter, open
    * until its client goes or there is nothing more to hear.
    *
    * @throws ProtocolError for a bad filter or a client that takes no event stream, GatewayError, UpstreamRefusal
    */
-  serve(request: ModernRequest, answer: Answer): Promise<void>
+  serve(request: ModernRequest, want: Want, answer: Answer): Promise<void>
   count(): number
   /** Ends every subscription with its result and takes no new ones. */
   drain(): void
@@ -34,6 +31,8 @@ export interface Listeners {
 }
 
 const MAX_PER_PRINCIPAL = 256
+/** Each feed holds a session for as long as somebody listens; the rest is for calls. */
+const SHARE_OF_SESSIONS = 0.75
 
 interface Place {
   readonly listener: Listener
@@ -43,21 +42,27 @@ interface Place {
 }
 
 /** Builds the register of a route's listeners: one feed for each authorization context (M-CACHE-06). */
-export function createListeners({ route, upstream, clock, shareAnonymous }: ListenersOptions): Listeners {
+export function createListeners({ route, upstream, clock }: ListenersOptions): Listeners {
   const feeds = new Map<string, Feed>()
   const places = new Set<Place>()
   const perPrincipal = new Map<string, number>()
+  const { max, maxPerPrincipal } = route.sessions
+  const maxFeeds = shareOf(max)
   let draining = false
 
-  async function serve(request: ModernRequest, answer: Answer): Promise<void> {
+  async function serve(request: ModernRequest, want: Want, answer: Answer): Promise<void> {
     if (draining) throw shuttingDown()
     const filter = readFilter(request)
     if (!answer.takesStream) {
       throw new ProtocolError(-32600, 'Accept must admit text/event-stream: changes are told as events', 406)
     }
-    const want = wantOf(route, request, shareAnonymous)
     // Copied, since the request's own bytes would be kept with it.
-    const { listener, feed, leave } = take(want, createListener(Buffer.from(request.id), answer))
+    const { listener, feed, leave } = take(
+      want,
+      createListener(Buffer.from(request.id), answer),
+      // A stranger's subscription has a session of its own.
+      want.context === request.caller.context ? MAX_PER_PRINCIPAL : shareOf(maxPerPrincipal),
+    )
     answer.onLeave(leave)
     try {
       const honoured = await feed.join(listener, filter)
@@ -69,15 +74,15 @@ export function createListeners({ route, upstream, clock, shareAnonymous }: List
     }
   }
 
-  function take(want: Want, listener: Listener): Place {
+  function take(want: Want, listener: Listener, limit: number): Place {
     const { principal } = want
     const own = perPrincipal.get(principal) ?? 0
-    if (own >= MAX_PER_PRINCIPAL) {
-      const message = `${MAX_PER_PRINCIPAL} subscriptions of this caller are open`
+    if (own >= limit) {
+      const message = `${limit} subscriptions of this caller are open`
       throw new GatewayError('overloaded', message, { ownLimit: true })
     }
-    perPrincipal.set(principal, own + 1)
     const feed = feedOf(want)
+    perPrincipal.set(principal, own + 1)
     const place: Place = {
       listener,
       feed,
@@ -96,6 +101,7 @@ export function createListeners({ route, upstream, clock, shareAnonymous }: List
   function feedOf(want: Want): Feed {
     const known = feeds.get(want.context)
     if (known !== undefined) return known
+    if (feeds.size >= maxFeeds) throw new GatewayError('overloaded', `${maxFeeds} callers already listen`)
     const feed: Feed = createFeed({
       upstream,
       want,
@@ -134,5 +140,6 @@ export function createListeners({ route, upstream, clock, shareAnonymous }: List
   }
 }
 
+const shareOf = (sessions: number): number => Math.max(1, Math.floor(sessions * SHARE_OF_SESSIONS))
 const shuttingDown = (): GatewayError => new GatewayError('draining', 'the gateway is shutting down')
 const lost = (): GatewayError => new GatewayError('upstream_closed', 'the upstream was lost')

@@ -325,6 +325,19 @@ describe('what can be asked for', () => {
       .toBe(200)
   })
 
+  it('listeners leave a quarter of the sessions to calls', async () => {
+    const { url } = await start({}, 'routes.0.sessions.max=4')
+    for (const who of ['a', 'b', 'c', 'a']) {
+      await startListening(url, ALL, { authorization: `Bearer ${who}` }).acknowledged()
+    }
+    const refused = await rawCall(url, {
+      method: 'subscriptions/listen',
+      params: { notifications: ALL },
+      authorization: 'Bearer d',
+    })
+    expect([refused.status, at(refused.error, 'data', 'reason')]).toEqual([503, 'overloaded'])
+  })
+
   it('an upstream that refuses the credentials refuses the subscription, with its challenge', async () => {
     const { url, gateway } = await start({
       script(request) {

@@ -2,11 +2,7 @@ import { expect, onTestFinished } from 'vitest'
 import { createClock } from '../../../src/clock.ts'
 import type { GatewayError } from '../../../src/errors.ts'
 import { allCapabilities, type Capabilities } from '../../../src/mcp/capabilities.ts'
-import type {
-  IncomingNotification,
-  IncomingRequest,
-  IncomingResponse,
-} from '../../../src/mcp/message.ts'
+import type { IncomingNotification, IncomingRequest, IncomingResponse } from '../../../src/mcp/message.ts'
 import { loadOptions } from '../../../src/options/load.ts'
 import type { CallFailure } from '../../../src/upstream/failure.ts'
 import type { Want } from '../../../src/upstream/pool.ts'

@@ -207,18 +207,21 @@ describe('negotiation', () => {
     expect(offered).toEqual(['2025-11-25', '2025-06-18'])
   })
 
-  it.each([['2023-01-01'], [7], [undefined]])('L-LIF-02: an upstream that speaks %j is left', async (version) => {
-    const upstream = await startRawUpstream({
-      script: (request) => {
-        if (request.method !== 'initialize') return false
-        request.result(JSON.stringify({ protocolVersion: version, capabilities: {} }))
-        return true
-      },
-    })
-    const { lease } = connect(upstream.url)
-    await expect(lease()).rejects.toMatchObject({ reason: 'upstream_protocol' })
-    expect(initializes(upstream)).toHaveLength(1)
-  })
+  it.each([['2023-01-01'], [7], [undefined]])(
+    'L-LIF-02: an upstream that speaks %j is left',
+    async (version) => {
+      const upstream = await startRawUpstream({
+        script: (request) => {
+          if (request.method !== 'initialize') return false
+          request.result(JSON.stringify({ protocolVersion: version, capabilities: {} }))
+          return true
+        },
+      })
+      const { lease } = connect(upstream.url)
+      await expect(lease()).rejects.toMatchObject({ reason: 'upstream_protocol' })
+      expect(initializes(upstream)).toHaveLength(1)
+    },
+  )
 
   it('an upstream that refuses twice is told so, with what it said', async () => {
     const upstream = await startRawUpstream({
@@ -243,7 +246,9 @@ describe('negotiation', () => {
     const { lease, close } = connect(upstream.url)
     await lease()
     await close()
-    const sent = upstream.all().map((each) => [each.method ?? each.verb, each.headers['mcp-protocol-version']])
+    const sent = upstream
+      .all()
+      .map((each) => [each.method ?? each.verb, each.headers['mcp-protocol-version']])
     expect(sent).toEqual([
       ['initialize', undefined],
       ['GET', header],
@@ -271,7 +276,11 @@ describe('which transport (M-HTTP-16)', () => {
       transport: 'sse',
       script: (request) => {
         if (request.verb !== 'POST' || request.url !== '/mcp') return false
-        request.status(status, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', JSON_TYPE)
+        request.status(
+          status,
+          '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}',
+          JSON_TYPE,
+        )
         return true
       },
     })
@@ -341,19 +350,22 @@ describe('which transport (M-HTTP-16)', () => {
 })
 
 describe('sessions lost while they are opened', () => {
-  it.each(['notifications/initialized', 'initialize'])('the SSE stream ends at %s: fails at once', async (method) => {
-    const upstream = await startRawUpstream({
-      transport: 'sse',
-      script: (request, self) => {
-        if (request.method !== method) return false
-        self.stream(request.session)?.end()
-        return true
-      },
-    })
-    const { lease, upstream: ours } = connect(upstream.url)
-    await expect(lease()).rejects.toMatchObject({ reason: 'upstream_closed' })
-    expect(ours.counts()).toMatchObject({ idle: 0, opening: 0 })
-  })
+  it.each(['notifications/initialized', 'initialize'])(
+    'the SSE stream ends at %s: fails at once',
+    async (method) => {
+      const upstream = await startRawUpstream({
+        transport: 'sse',
+        script: (request, self) => {
+          if (request.method !== method) return false
+          self.stream(request.session)?.end()
+          return true
+        },
+      })
+      const { lease, upstream: ours } = connect(upstream.url)
+      await expect(lease()).rejects.toMatchObject({ reason: 'upstream_closed' })
+      expect(ours.counts()).toMatchObject({ idle: 0, opening: 0 })
+    },
+  )
 
   it('rubbish on the stream while initialized is under way: fails at once, and the session is ended', async () => {
     const upstream = await startRawUpstream({

@@ -176,9 +176,7 @@ function check(harness: PoolHarness, model: Model, bounds: PoolLimits): void {
 
   // Nobody waits for a session that is there.
   const busy = new Set([...model.held].map((each) => each.lease?.session))
-  const usedTogether = new Set(
-    model.asked.filter((each) => each.shares).map((each) => each.lease?.session),
-  )
+  const usedTogether = new Set(model.asked.filter((each) => each.shares).map((each) => each.lease?.session))
   for (const each of waiting(model).filter((one) => !one.shares && !one.once)) {
     const free = live.filter((fake) => {
       const last = model.asked.findLast((other) => other.lease?.session === fake.session)
