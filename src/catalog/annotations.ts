@@ -43,6 +43,8 @@ interface Known {
 const MAX_CONTEXTS = 1_000
 /** Tools with annotations in one list. */
 const MAX_TOOLS = 1_000
+/** How long a call waits for the list that it would be held against. */
+const ASK_MS = 5_000
 /** A list this young needs no second look before a call is refused. */
 const FRESH_MS = 5_000
 
@@ -75,15 +77,23 @@ export function createAnnotations({ askForTools, clock }: AnnotationsOptions): A
     for (const [name, { heardMs }] of known.tools) if (heardMs < known.begunMs) known.tools.delete(name)
   }
 
-  /** Once for all calls of one context that need it at the same time. */
-  async function ask(request: ModernRequest): Promise<void> {
+  /** Once for all calls of one context that need it at the same time; a slow list is not waited for to its end. */
+  function ask(request: ModernRequest): Promise<void> {
     const key = keyOf(request)
     let asked = asking.get(key)
     if (asked === undefined) {
-      asked = askForTools(request).finally(() => asking.delete(key))
+      asked = new Promise((resolve) => {
+        const done = (): void => {
+          stop()
+          asking.delete(key)
+          resolve()
+        }
+        const stop = clock.after(ASK_MS, resolve)
+        askForTools(request).then(done, done)
+      })
       asking.set(key, asked)
     }
-    await asked
+    return asked
   }
 
   return {

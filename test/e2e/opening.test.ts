@@ -88,6 +88,8 @@ describe('opening a session for a client that knows nothing of sessions', () => 
     }
     const headers = { 'mcp-param-city': 'Oslo' }
     const call = startCall(url, { ...toolCall('any'), headers, body: JSON.stringify(body) })
+    const list = await upstream.method('tools/list')
+    list.result({ tools: [] })
     const request = await upstream.method('tools/call')
     expect(request.message?.params).toEqual({
       name: 'any',

@@ -107,6 +107,15 @@ describe('what is known of tools', () => {
     expect(asked()).toBe(2)
   })
 
+  it('lets the call go on where the upstream takes its time to list them', async () => {
+    const clock = createManualClock()
+    const { check } = createAnnotations({ clock, askForTools: () => new Promise(() => undefined) })
+    const checked = check(call('mirroring', { headers: THERE }))
+    clock.advance(5_000)
+    await expect(checked).resolves.toBeUndefined()
+    expect(clock.pending()).toBe(0)
+  })
+
   it('takes a list for whole only from its beginning to its end', () => {
     const { learn, check, asked } = start()
     learn(list({ cursor: 'c' }), page({ last: undefined }))

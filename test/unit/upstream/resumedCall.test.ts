@@ -99,10 +99,20 @@ describe('L-HTTP-04: a call’s stream that ends before its response', () => {
   })
 
   it.each<[string, (resumed: RawRequest) => void]>([
-    ['streams that bring nothing', (resumed) => (resumed.begin(), resumed.end())],
+    [
+      'streams that bring nothing',
+      (resumed) => {
+        resumed.begin()
+        resumed.end()
+      },
+    ],
     [
       'streams that begin with the same id',
-      (resumed) => (resumed.begin(), resumed.write(event('1')), resumed.end()),
+      (resumed) => {
+        resumed.begin()
+        resumed.write(event('1'))
+        resumed.end()
+      },
     ],
     ['broken connections', (resumed) => resumed.kill()],
   ])('is given up soon after %s', async (_name, resume) => {

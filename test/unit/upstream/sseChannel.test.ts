@@ -25,7 +25,12 @@ describe('HTTP+SSE', () => {
       const raw = await startRawUpstream({
         transport: 'sse',
         script(request, self) {
-          if (request.verb !== 'GET') return false
+          if (request.verb === 'POST') {
+            request.status(202)
+            const result = { protocolVersion: '2024-11-05', capabilities: {} }
+            if (request.method === 'initialize') opened?.write(frame(responseTo(request.id, result)))
+            return true
+          }
           opened = request
           request.begin()
           request.write(': hello\r\n\r\nevent: odd\r\ndata: x\r\n\r\n')
@@ -40,11 +45,7 @@ describe('HTTP+SSE', () => {
       let opened: RawRequest | undefined
       let beforeEndpoint = -1
       const { lease } = connect(raw.url)
-      const leasing = lease()
-      const initialize = await raw.next((each) => each.method === 'initialize').catch(() => undefined)
-      const result = { protocolVersion: '2024-11-05', capabilities: {} }
-      opened?.write(frame(responseTo(initialize?.id, result)))
-      await leasing
+      await lease()
       expect(beforeEndpoint).toBe(0)
       const posts = raw.all((each) => each.verb === 'POST').map((each) => new URL(each.url, raw.url).search)
       expect(new Set(posts)).toEqual(new Set(['?session=raw-session-1']))
