@@ -137,3 +137,5 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     },
   }
 }
+
+export type Calls = ReturnType<typeof createCalls>

@@ -38,3 +38,5 @@ export function createCompletions(clock: Clock) {
     },
   }
 }
+
+export type Completions = ReturnType<typeof createCompletions>

@@ -56,7 +56,6 @@ export function createConnections(origin: string) {
 
   return {
     dispatch,
-    size: () => all.size,
     async close(): Promise<void> {
       idle.length = 0
       const left = [...all]

@@ -1,14 +1,13 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { announces } from '../mcp/change.ts'
-import type { Incoming, IncomingNotification, IncomingRequest } from '../mcp/message.ts'
-import { at, stringOf, textOf } from '../mcp/scan.ts'
+import type { IncomingNotification, IncomingRequest } from '../mcp/message.ts'
 import { createAnswering } from './answering.ts'
 import { type Call, type CallSink, createCalls, type Holder } from './call.ts'
 import type { Channel, Headers, SharedSink } from './channel.ts'
 import { createCompletions } from './completions.ts'
 import type { Handshake } from './handshake.ts'
 import type { Outside } from './outside.ts'
+import { createRouting } from './routing.ts'
 
 export type { Call, CallSink, Holder } from './call.ts'
 export type { Headers } from './channel.ts'
@@ -61,13 +60,11 @@ export interface SessionOptions {
   readonly onRetired: () => void
 }
 
-/** Routes what an initialised session says to its calls and its holder; `shared` is its channel's sink. */
+/** The session of an initialised channel, which hands what comes outside of responses to `shared`. */
 export function createSession(options: SessionOptions): { session: Session; shared: SharedSink } {
-  const { channel, clock, outside } = options
-  const holders = new Set<Holder>()
+  const { channel, clock, outside, declaresRoots, onAnnounced } = options
   const timers = new Set<() => void>()
   let credentials = options.credentials
-  let roots: IncomingRequest[] = []
   let called = false
   let retired = false
   let closed = false
@@ -78,74 +75,18 @@ export function createSession(options: SessionOptions): { session: Session; shar
     after,
     retire,
     lost: () => lost(forgotten()),
-    deliver: (message, own) => (own === undefined ? late(message) : ofCall(message, own)),
+    deliver: (message, own) => (own === undefined ? routing.late(message) : routing.ofCall(message, own)),
+  })
+  const routing = createRouting({
+    calls,
+    completions,
+    outside,
+    declaresRoots,
+    onAnnounced,
+    reply: (id, payload) => void answer(id, payload).catch(() => undefined),
   })
 
-  /** On the response to a call's own POST. */
-  function ofCall(message: IncomingRequest | IncomingNotification, own: CallSink): void {
-    if (message.kind === 'request') {
-      if (!pong(message)) own.question(message, true)
-    } else notification(message, own, true)
-  }
-
-  /** On such a response whose call is over: the next holder has nothing to do with it. */
-  function late(message: IncomingRequest | IncomingNotification): void {
-    if (message.kind === 'request') {
-      if (!pong(message)) nobody(message)
-    } else notification(message, undefined, false)
-  }
-
-  /** On the shared stream: it belongs to whoever holds the session, and nothing is guessed (design §4.2). */
-  function shared(message: Incoming): void {
-    if (message.kind === 'response') calls.respond(message)
-    else if (message.kind === 'notification') notification(message, holder(), false)
-    else if (!pong(message)) question(message)
-  }
-
-  const holder = (): Holder | undefined => (holders.size === 1 ? [...holders][0] : undefined)
-
-  function question(message: IncomingRequest): void {
-    const held = holder()
-    if (held !== undefined) {
-      if (outside.seen(message, session)) held.question(message, false)
-      else reply(message.id, UNATTRIBUTED)
-    } else if (message.method === 'roots/list' && options.declaresRoots) roots.push(message)
-    // On a shared session with one call in flight there is no doubt whose question it is (design §4.3).
-    else if (holders.size === 0 && calls.size() === 1) calls.alone()?.question(message, false)
-    else nobody(message)
-  }
-
-  const nobody = (message: IncomingRequest): void => outside.ask(message, reply)
-
-  function reply(id: Buffer, payload: Buffer): void {
-    void answer(id, payload).catch(() => undefined)
-  }
-
-  function pong(message: IncomingRequest): boolean {
-    if (message.method !== 'ping') return false
-    reply(message.id, EMPTY_RESULT)
-    return true
-  }
-
-  function notification(message: IncomingNotification, target: Holder | undefined, own: boolean): void {
-    if (announces(message)) options.onAnnounced(message)
-    else if (message.method === 'notifications/cancelled') {
-      const id = at(message.root, 'params', 'requestId')
-      if (id === undefined) return
-      const text = textOf(message.text, id).toString('latin1')
-      roots = roots.filter((each) => each.id.toString('latin1') !== text)
-      target?.withdrawn(text)
-    } else if (message.method === 'notifications/progress') {
-      // Ours are the ids of the calls they belong to, so progress finds its call on any stream.
-      const token = at(message.root, 'params', 'progressToken')
-      const id = token && (stringOf(message.text, token) ?? textOf(message.text, token).toString('latin1'))
-      const call = calls.find(Number(id))
-      call?.notification(message, own && call === target)
-    } else if (message.method === 'notifications/elicitation/complete') {
-      const id = stringOf(message.text, at(message.root, 'params', 'elicitationId'))
-      if (id !== undefined) completions.heard(id)
-    } else target?.notification(message, own)
-  }
+  const { attach, takeRoots, keepRoots } = routing
 
   async function answer(id: Buffer, payload: Buffer, sender?: Headers): Promise<void> {
     try {
@@ -169,7 +110,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
     closed = true
     retired = true
     calls.fail(error)
-    for (const each of holders) each.lost(error)
+    routing.lost(error)
     options.onLost(error)
     stop()
     void channel.close(credentials)
@@ -206,19 +147,10 @@ export function createSession(options: SessionOptions): { session: Session; shar
       await answering.notify(body, sender).catch(() => undefined)
     },
     answer,
-    attach(each) {
-      holders.add(each)
-      return () => void holders.delete(each)
-    },
+    attach,
     completed: (ids, ms) => (channel.listening() && !closed ? completions.wait(ids, ms) : Promise.resolve()),
-    takeRoots() {
-      const taken = roots
-      roots = []
-      return taken
-    },
-    keepRoots(requests) {
-      roots.push(...requests)
-    },
+    takeRoots,
+    keepRoots,
     fresh: () => !called,
     retired: () => retired,
     retire,
@@ -230,7 +162,7 @@ export function createSession(options: SessionOptions): { session: Session; shar
       await channel.close(credentials)
     },
   }
-  return { session, shared: { message: shared, lost, deaf: retire } }
+  return { session, shared: { message: routing.shared, lost, deaf: retire } }
 }
 
 /** The session ended before the call was sent. */
@@ -248,6 +180,3 @@ function failedCall(sink: CallSink): Call {
 
 const forgotten = (): GatewayError =>
   new GatewayError('upstream_closed', 'the upstream no longer knows the session')
-
-const EMPTY_RESULT = Buffer.from('"result":{}')
-const UNATTRIBUTED = Buffer.from('"error":{"code":-32601,"message":"it cannot be told which call asks this"}')

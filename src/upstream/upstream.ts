@@ -1,5 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { RouteOptions } from '../options/schema.ts'
+import { askEra } from './askEra.ts'
+import { createEra, type Era, type Verdict } from './era.ts'
 import { createNews, type Watcher } from './news.ts'
 import { openSession } from './opening.ts'
 import { createOutside } from './outside.ts'
@@ -16,6 +18,7 @@ export interface Upstream {
   watch(context: string, watcher: Watcher): () => void
   /** An id for a request of ours, unique across all sessions of the upstream. */
   nextId(): number
+  readonly era: Era
   counts(): PoolCounts & { readonly sockets: number }
   close(): Promise<void>
 }

@@ -29,7 +29,7 @@ export async function startLegacyUpstream(flavour: Flavour) {
   const sessions = new Map<string, { server: Server; transport: LegacyTransport }>()
   let resumed = 0
 
-  async function connect(transport: LegacyTransport): Promise<void> {
+  async function connect(transport: LegacyTransport): Promise<Server> {
     let ask: Asking | undefined
     const server = createLegacyServer(() => {
       if (ask === undefined) throw new Error('a call before the connection')
@@ -42,11 +42,8 @@ export async function startLegacyUpstream(flavour: Flavour) {
       sessions.delete(transport.sessionId ?? '')
       onclose?.()
     }
-    if (transport.sessionId !== undefined) sessions.set(transport.sessionId, { server, transport })
-    else if (transport instanceof StreamableHTTPServerTransport)
-      opened.set(transport, (id) => sessions.set(id, { server, transport }))
+    return server
   }
-  const opened = new Map<LegacyTransport, (id: string) => void>()
 
   async function changed(list: 'tools' | 'prompts'): Promise<void> {
     for (const { server } of sessions.values()) {
@@ -65,18 +62,19 @@ export async function startLegacyUpstream(flavour: Flavour) {
     }
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID(),
-      onsessioninitialized: (given) => opened.get(transport)?.(given),
+      onsessioninitialized: (given) => void sessions.set(given, { server, transport }),
       ...(flavour === 'resumption' && { eventStore: createEventStore(), retryInterval: RETRY_MS }),
     })
-    await connect(transport)
+    const server = await connect(transport)
     await transport.handleRequest(incoming, response)
-    opened.delete(transport)
   }
 
   async function serveSse(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(incoming.url ?? '/', 'http://localhost')
     if (incoming.method === 'GET' && url.pathname === '/sse') {
-      return await connect(new SSEServerTransport('/message', response))
+      const transport = new SSEServerTransport('/message', response)
+      sessions.set(transport.sessionId, { server: await connect(transport), transport })
+      return
     }
     const known = sessions.get(url.searchParams.get('sessionId') ?? '')?.transport
     if (known instanceof SSEServerTransport) return await known.handlePostMessage(incoming, response)

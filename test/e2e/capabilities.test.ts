@@ -36,7 +36,7 @@ describe('what a request does not cover is refused upstream, and the call goes o
   it.each<[string, Json, string, Json, number, Json]>([
     ['form without elicitation', { roots: {} }, 'elicitation/create', FORM, -32601, { elicitation: {} }],
     [
-      'url where form is declared',
+      'cases 5: url where form is declared',
       { elicitation: {} },
       'elicitation/create',
       URL_ASK,
@@ -53,7 +53,7 @@ describe('what a request does not cover is refused upstream, and the call goes o
     ],
     ['sampling', { roots: {} }, 'sampling/createMessage', SAMPLE, -32601, { sampling: {} }],
     [
-      'M-SAM-01: sampling with tools',
+      'M-SAM-01, L-SAM-01: sampling with tools',
       { sampling: {} },
       'sampling/createMessage',
       { ...SAMPLE, tools: TOOLS },
@@ -96,7 +96,7 @@ describe('what a request does not cover is refused upstream, and the call goes o
     },
   )
 
-  it('cases 20: a question during a list is refused and the list passes', async () => {
+  it('cases 20, X-SRQ-13: a question during a list is refused and the list passes', async () => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, { method: 'tools/list', capabilities: { sampling: {}, elicitation: {} } })

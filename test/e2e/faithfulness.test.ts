@@ -41,7 +41,7 @@ describe.each(['streamable', 'sse'] as const)('bytes pass unchanged, upstream on
     expect(result?.resultType).toBe('complete')
   })
 
-  it("a result's own _meta keeps its other keys", async () => {
+  it("M-BASE-19: a result's own _meta keeps its other keys", async () => {
     const { upstream, url } = await start()
     const call = startCall(url, toolCall('any'))
     const request = await upstream.method('tools/call')
@@ -113,7 +113,7 @@ describe.each(['streamable', 'sse'] as const)('bytes pass unchanged, upstream on
     expect(bytes.toString()).toContain(`{"code":-32000,"message":"m\\u00e9","data":${VALUE}}`)
   })
 
-  it('X-LST-01, M-TOOL-02: a list in its order with its cursor, hints added', async () => {
+  it('cases 39, X-LST-01, M-TOOL-02: a list in its order with its cursor, hints added', async () => {
     const { upstream, url } = await start()
     const tools = `[{"name":"z","inputSchema":{"type":"object","x":${VALUE}}},{"name":"a","inputSchema":{"type":"object"}}]`
     const call = startCall(url, { method: 'tools/list', params: { cursor: '' }, capabilities: ABLE })

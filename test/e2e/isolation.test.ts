@@ -14,7 +14,7 @@ describe.each(MODES)('calls do not touch each other, mode %s', (mode) => {
     return { upstream, url }
   }
 
-  it('fifty calls run while one is suspended', async () => {
+  it('cases 18: fifty calls run while one is suspended', async () => {
     const { url } = await start()
     const round = await rawCall(url, toolCall('ask'))
     const answers = await Promise.all(FIFTY.map((text) => rawCall(url, toolCall('echo', { text }))))
@@ -89,7 +89,7 @@ describe.each(MODES)('calls do not touch each other, mode %s', (mode) => {
 })
 
 describe('no call waits behind a person', () => {
-  it('with every session suspended a call is refused at once, and served when one is free', async () => {
+  it('cases 17: with every session suspended a call is refused at once, and served when one is free', async () => {
     const upstream = await startLegacySdk('post')
     const { url } = await startGateway(
       upstream.url,

@@ -28,7 +28,7 @@ describe.each(['streamable', 'sse'] as const)('hanging up, upstream on %s', (tra
     return { upstream, url, call, request, round: await first.answer }
   }
 
-  it('X-CAN-01: a first leg that leaves is a cancel with the upstream id, and the session ends', async () => {
+  it('cases 21, X-CAN-01, L-HTTP-03: a first leg that leaves is a cancel with the upstream id, and the session ends', async () => {
     const { upstream, url } = await start()
     const call = startCall(url, toolCall('any', {}, { id: 'mine' }))
     const request = await upstream.method('tools/call')
@@ -62,7 +62,7 @@ describe.each(['streamable', 'sse'] as const)('hanging up, upstream on %s', (tra
     expect((await upstream.method(CANCELLED)).message?.params).toMatchObject({ requestId: request.id })
   })
 
-  it('leaving after input_required is no cancel', async () => {
+  it('cases 22: leaving after input_required is no cancel', async () => {
     const { upstream, url, call, request, round } = await suspended()
     const other = startCall(url, toolCall('other'))
     const second = await upstream.method('tools/call')
@@ -86,7 +86,7 @@ describe.each(['streamable', 'sse'] as const)('hanging up, upstream on %s', (tra
     expect(upstream.all((each) => each.method === CANCELLED)).toHaveLength(0)
   })
 
-  it('a retry that leaves for good is a cancel after its grace; a later repeat is told so', async () => {
+  it('M-CAN-02: a retry that leaves for good is a cancel after its grace; a later repeat is told so', async () => {
     const { upstream, url, call, request, round } = await suspended('routes.0.exchange.graceMs=50')
     const retry = startCall(url, retryOf(call, round, answersTo(round)))
     await upstream.answer('q')
@@ -96,7 +96,7 @@ describe.each(['streamable', 'sse'] as const)('hanging up, upstream on %s', (tra
     expect(late.error).toMatchObject({ code: -32602, data: { reason: 'exchange_lost' } })
   })
 
-  it('X-ANS-07: when nobody comes back the question is cancelled, then the call', async () => {
+  it('cases 16, X-ANS-07, M-MRTR-10: when nobody comes back the question is cancelled, then the call', async () => {
     const { upstream, url, call, request, round } = await suspended('routes.0.exchange.inputTtlMs=100')
     expect((await upstream.answer('q')).message?.result).toEqual({ action: 'cancel' })
     const cancelled = await upstream.method(CANCELLED)

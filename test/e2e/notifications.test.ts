@@ -53,7 +53,7 @@ describe.each(MODES)('notifications of an SDK v1 server, mode %s', (mode) => {
     ['info', ['info', 'error']],
     ['emergency', []],
     [undefined, []],
-  ] as const)('M-LOG-01: log messages for the level %s are %j', async (logLevel, wanted) => {
+  ] as const)('M-LOG-01, cases 45: log messages for the level %s are %j', async (logLevel, wanted) => {
     const { upstream, url } = await start()
     const call = startCall(url, toolCall('log', { key: 'k' }, { ...(logLevel && { logLevel }) }))
     // Messages and the result may ride different streams: the result waits until the former were seen.
@@ -82,7 +82,7 @@ describe.each(['streamable', 'sse'] as const)('notifications between rounds, ups
     return { upstream, url, call, request, round }
   }
 
-  it('are kept and come under the token of the retry', async () => {
+  it('M-PRG-03: are kept and come under the token of the retry', async () => {
     const { upstream, url, call, request, round } = await asked()
     const retry = startCall(url, retryOf({ ...call, progressToken: 2 }, round, answersTo(round)))
     await upstream.answer('q')
@@ -117,7 +117,7 @@ describe('what is nobody business of the client', () => {
     expect(values((await call.answer).notifications)).toEqual([1, 2, 3])
   })
 
-  it('M-HTTP-08: list changes, updates, foreign progress and completion notices stay off a call', async () => {
+  it('M-HTTP-08, X-SUB-04: list changes, updates, foreign progress and completion notices stay off a call', async () => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, toolCall('any', {}, { progressToken: 'p', logLevel: 'debug' }))
@@ -154,7 +154,7 @@ describe('what is nobody business of the client', () => {
     ])
   })
 
-  it('L-PNG-01: pings are answered here, on every stream, while suspended too', async () => {
+  it('L-PNG-01, X-CAP-16: pings are answered here, on every stream, while suspended too', async () => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, toolCall('any'))

@@ -19,7 +19,7 @@ function orderOf(upstream: Awaited<ReturnType<typeof startRawUpstream>>): string
 }
 
 describe('opening a session for a client that knows nothing of sessions', () => {
-  it('initializes at the first call, opens the stream before initialized, and only then calls', async () => {
+  it('X-CAP-15, cases 1: initializes at the first call, opens the stream before initialized, and only then calls', async () => {
     const { upstream, url } = await start()
     const call = startCall(url, toolCall('any'))
     const request = await upstream.method('tools/call')
@@ -68,7 +68,7 @@ describe('opening a session for a client that knows nothing of sessions', () => 
     await call.answer
   })
 
-  it('X-ENV-01, X-ENV-14: no reserved key and no mirrored header goes upstream, others do', async () => {
+  it('cases 8, X-ENV-01, X-ENV-14: no reserved key and no mirrored header goes upstream, others do', async () => {
     const { upstream, url } = await start()
     const body: Json = {
       jsonrpc: '2.0',
@@ -169,7 +169,7 @@ describe('opening a session for a client that knows nothing of sessions', () => 
     expect(end?.headers.authorization).toBe('Bearer a')
   })
 
-  it('M-VER-03: a method whose capability was never declared is 404 and not asked', async () => {
+  it('M-VER-03, L-BASE-03: a method whose capability was never declared is 404 and not asked', async () => {
     const { upstream, url } = await start({ capabilities: { tools: {} } })
     for (const [method, params] of [
       ['prompts/list', {}],

@@ -110,7 +110,7 @@ describe('retries', () => {
     expect(answersUpstream(upstream)).toHaveLength(0)
   })
 
-  it('a withdrawn question is not asked again and its answer is swallowed', async () => {
+  it('L-CAN-02: a withdrawn question is not asked again and its answer is swallowed', async () => {
     const { upstream, url, call, request, round } = await askedOnce()
     request.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'colour' } })
     request.say({ ...QUESTION, id: 'second' })

@@ -14,14 +14,14 @@ function asked(round: RawAnswer): unknown[] {
   })
 }
 
-describe.each(MODES)('rounds, questions of an SDK v1 server in mode %s', (mode) => {
+describe.each(MODES)('cases 11, 13: rounds, questions of an SDK v1 server in mode %s', (mode) => {
   async function start(...set: string[]) {
     const upstream = await startLegacySdk(mode)
     const { url } = await startGateway(upstream.url, ...set)
     return { upstream, url }
   }
 
-  it('M-MRTR-17: one question is one plain JSON answer, and its retry completes the call', async () => {
+  it('M-MRTR-17, M-BASE-13: one question is one plain JSON answer, and its retry on another connection completes the call', async () => {
     const { upstream, url } = await start()
     const call = toolCall('ask', { text: 'colour?' })
     const round = await rawCall(url, call)
@@ -58,7 +58,7 @@ describe.each(MODES)('rounds, questions of an SDK v1 server in mode %s', (mode) 
     ])
   })
 
-  it('three questions at once are one round', async () => {
+  it('M-VER-08: three questions at once are one round', async () => {
     const { url } = await start()
     const call = toolCall('ask-three')
     const round = await rawCall(url, call)

@@ -35,7 +35,7 @@ describe('streams that others write', () => {
     }
   })
 
-  it('cases 33: notification, ping, question and response in one piece', async () => {
+  it('cases 33, L-HTTP-02: notification, ping, question and response in one piece', async () => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, toolCall('any'))
@@ -54,7 +54,7 @@ describe('streams that others write', () => {
     await request.closed
   })
 
-  it('L-BASE-02: an array of messages is taken apart in order', async () => {
+  it('L-BASE-02, X-ENV-12: an array of messages is taken apart in order', async () => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, toolCall('any'))
@@ -74,7 +74,7 @@ describe('streams that others write', () => {
     ['null', 'null'],
     ['an empty text', '""'],
     ['another number', '12345'],
-  ])('design §4.12: a JSON answer with the id %s belongs to its POST', async (_name, id) => {
+  ])('L-HTTP-02, design §4.12: a JSON answer with the id %s belongs to its POST', async (_name, id) => {
     const upstream = await startRawUpstream()
     const { url } = await startGateway(upstream.url)
     const call = startCall(url, toolCall('any'))

@@ -192,7 +192,7 @@ describe('answers that fail', () => {
     expect(failed.error?.code).toBe(-32603)
   })
 
-  it.each([401, 403])('A-05: %i passes with its challenge', async (status) => {
+  it.each([401, 403])('cases 42, A-05: %i passes with its challenge', async (status) => {
     const challenge = 'Bearer error="invalid_token", scope="a b"'
     const upstream = await startRawUpstream({
       script: (request) => {

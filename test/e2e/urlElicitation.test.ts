@@ -6,7 +6,7 @@ import { startRawUpstream } from '../fixtures/rawUpstream.ts'
 
 const DONE = '{"content":[{"type":"text","text":"done"}]}'
 
-it('X-ERR-02, X-ERR-05: -32042 is a round of URL requests, and the call is issued again after it', async () => {
+it('cases 19, X-ERR-02, X-ERR-05: -32042 is a round of URL requests, and the call is issued again after it', async () => {
   const upstream = await startRawUpstream()
   const { url } = await startGateway(upstream.url)
   const call = toolCall('any', {}, { capabilities: { ...ABLE, elicitation: { form: {}, url: {} } } })

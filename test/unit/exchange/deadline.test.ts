@@ -12,7 +12,7 @@ function start(timeoutMs: number, maxTimeoutMs: number) {
   return { clock, deadline, over: () => over }
 }
 
-it('M-CAN-03: is over once, when the time is', () => {
+it('L-LIF-04, M-CAN-03: is over once, when the time is', () => {
   const { clock, over } = start(1000, 5000)
   clock.advance(999)
   expect(over()).toBe(0)

@@ -110,7 +110,7 @@ describe('one exchange', () => {
     })
   })
 
-  it('puts the 17th question into the next round', () => {
+  it('L-ELI-03: puts the 17th question into the next round', () => {
     const many = Array.from({ length: 17 }, (_, i) => asked(i + 1))
     const [state] = run(...started, ...many)
     expect(state.rounds[0]?.shown).toHaveLength(16)
@@ -119,7 +119,7 @@ describe('one exchange', () => {
     expect(next.rounds[1]?.shown).toEqual([17])
   })
 
-  it('refuses the 65th question', () => {
+  it('L-ELI-03: refuses the 65th question', () => {
     const events = [...started]
     for (let round = 0; round < 4; round += 1) {
       const ids = Array.from({ length: 16 }, (_, i) => round * 16 + i + 1)

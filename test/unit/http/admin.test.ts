@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createAdmin } from '../../../src/http/admin.ts'
 
-it('health: the process lives, and whether it takes calls', async () => {
+it('cases 49: health, the process lives, and whether it takes calls', async () => {
   let ready = true
   const admin = createAdmin({ listen: '127.0.0.1:0', ready: () => ready })
   const { port } = await admin.listen()

@@ -129,7 +129,7 @@ describe('an event stream', () => {
     expect(clock.pending()).toBe(0)
   })
 
-  it('M-HTTP-10: begins after ten seconds of silence, with a comment every fifteen', async () => {
+  it('cases 35, M-HTTP-10: begins after ten seconds of silence, with a comment every fifteen', async () => {
     const { answer, client, clock } = await answering()
     clock.advance(9_999)
     expect(answer.streaming).toBe(false)
@@ -192,7 +192,7 @@ describe('an event stream', () => {
 })
 
 describe('a slow reader', () => {
-  it('loses the oldest notifications, never the last message', async () => {
+  it('cases 51, M-PRG-04: loses the oldest notifications, never the last message', async () => {
     const { answer, client, clock } = await answering()
     client.socket.pause()
     const big = 'x'.repeat(200_000)

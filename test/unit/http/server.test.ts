@@ -291,7 +291,7 @@ describe('clients that do as they like', () => {
     await left
   })
 
-  it('M-HTTP-11: hanging up at any time is told to what serves, once each, and leaves nothing', async () => {
+  it('cases 36, M-HTTP-11: hanging up at any time is told to what serves, once each, and leaves nothing', async () => {
     const { port, door, next, clock } = await waiting()
     let left = 0
     const gone: Promise<void>[] = []

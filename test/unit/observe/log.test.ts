@@ -7,7 +7,7 @@ function linesOf(level: string, act: (log: Log) => void): Record<string, unknown
   return lines.map((line) => JSON.parse(line))
 }
 
-it('A-09: writes JSON lines without what could be a credential', () => {
+it('A-09, M-LOG-04: writes JSON lines without what could be a credential', () => {
   const request = {
     headers: { authorization: 'S3CRET' },
     cookie: 'S3CRET',

@@ -33,7 +33,7 @@ function problemsOf(act: () => unknown): string[] {
   throw new Error('the options were accepted')
 }
 
-it('has every default of an upstream alone, at /mcp', () => {
+it('M-HTTP-03: has every default of an upstream alone, at /mcp', () => {
   const options = withFlags()
   expect(options).toMatchObject({
     listen: '127.0.0.1:8808',

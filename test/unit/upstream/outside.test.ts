@@ -22,7 +22,7 @@ function start() {
 
 const LONG_ID = 'd5b9a9b2-6a8e-4c1c-9f6f-3c1d8f0a7b11'
 
-describe('design §4.8: a server request outside of any lease', () => {
+describe('X-SRQ-11, design §4.8: a server request outside of any lease', () => {
   it('is refused after 100 ms, and nothing is left', () => {
     const { clock, ask, refused } = start()
     ask(request(1))
