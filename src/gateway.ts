@@ -10,6 +10,7 @@ import { createAdmin } from './http/admin.ts'
 import { isLoopback } from './http/loopback.ts'
 import { createPassthrough, type Passthrough } from './http/passthrough.ts'
 import { createDoor } from './http/server.ts'
+import { createUpgraded, type Upgraded } from './http/upgraded.ts'
 import { createListeners } from './listen/listeners.ts'
 import type { Answer, ModernRequest } from './mcp/request.ts'
 import { methods, type RouteHouse } from './methods.ts'
@@ -58,24 +59,39 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
   const states = createRequestStates({ keyring, clock })
   const outcomes = createOutcomes(() => clock.now())
   const houses = new Map<string, RouteHouse>(options.routes.map((route) => [route.path, house(route)]))
-  const passthroughs = new Map<string, Passthrough>(
-    options.routes
-      .filter((route) => route.legacyClients === 'pass')
-      .map((route) => [route.path, createPassthrough({ route, keyring, log, clock })]),
-  )
-  const passthroughFor = (route: RouteOptions) => passthroughs.get(route.path)
-  const door = createDoor({ options, identifyFor, serve, passthroughFor, log, clock })
+  const passthroughs = new Map<string, Passthrough>()
+  const upgrades = new Map<string, Upgraded>()
+  for (const { route, upstream } of houses.values()) {
+    const { legacyClients } = route
+    const { era } = route.upstream
+    if (legacyClients === 'refuse' && era === 'legacy') continue
+    const passthrough = createPassthrough({ route, keyring, log, clock })
+    passthroughs.set(route.path, passthrough)
+    if (era !== 'legacy') upgrades.set(route.path, createUpgraded({ era: upstream.era, passthrough, states }))
+  }
+  const passthroughFor = ({ path, legacyClients }: RouteOptions) =>
+    legacyClients === 'pass' ? passthroughs.get(path) : undefined
+  const upgradedFor = ({ path }: RouteOptions) => upgrades.get(path)
+  const door = createDoor({ options, identifyFor, serve, passthroughFor, upgradedFor, log, clock })
   const admin =
     options.admin === 'off' ? undefined : createAdmin({ listen: options.admin, ready: () => !draining })
   let draining = false
   let closing: Promise<Counts> | undefined
 
   function house(route: RouteOptions): RouteHouse {
-    const upstream = createUpstream(route, clock, () =>
-      log.warn(
-        { route: route.path },
-        'the upstream sends its requests to all sessions: one call at a time can be asked',
-      ),
+    const upstream = createUpstream(
+      route,
+      clock,
+      () =>
+        log.warn(
+          { route: route.path },
+          'the upstream sends its requests to all sessions: one call at a time can be asked',
+        ),
+      (era) => {
+        log.info({ route: route.path, era }, 'the upstream is of another era')
+        // Who listens through a session comes back, and then listens to the upstream itself.
+        if (era === 'modern') listeners.end()
+      },
     )
     const { anonymous } = route.sessions
     const shareAnonymous = anonymous === 'share' || (anonymous === 'auto' && isLoopback(options.listen))

@@ -56,6 +56,9 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
     notification(notification, own) {
       side.heard()
       if (notification.method === 'notifications/progress') side.progressed()
+      // Who declared no logging has no log messages (M-LOG-03).
+      const logs = notification.method === 'notifications/message'
+      if (logs && line.session()?.handshake.capabilities.logging === undefined) return
       if (own || OFF_STREAM.has(notification.method)) side.notify(notification)
     },
     response,

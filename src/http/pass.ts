@@ -12,10 +12,12 @@ import type { Log } from '../observe/log.ts'
 import type { Options, RouteOptions } from '../options/schema.ts'
 import { createAnswer } from './answer.ts'
 import { readBody } from './body.ts'
+import { createConcurrency } from './concurrency.ts'
 import { createGuard, type Guarded } from './guard.ts'
 import { legacyOf } from './legacyOf.ts'
 import type { Passthrough } from './passthrough.ts'
 import { refuse } from './refuse.ts'
+import type { Upgraded } from './upgraded.ts'
 
 export type Headers = Readonly<Record<string, string | undefined>>
 
@@ -26,6 +28,8 @@ export interface DoorOptions {
   readonly serve: (route: RouteOptions, request: ModernRequest, answer: Answer) => void | Promise<void>
   /** Where clients of earlier revisions go; they are refused on a route without one. */
   readonly passthroughFor: (route: RouteOptions) => Passthrough | undefined
+  /** Who knows whether a route's upstream needs no translation; none where it always does. */
+  readonly upgradedFor: (route: RouteOptions) => Upgraded | undefined
   readonly log: Log
   readonly clock: Clock
 }
@@ -38,48 +42,66 @@ interface Passing {
   readonly response: ServerResponse
   readonly guarded: Guarded
   readonly text: Buffer
-  readonly root: Value
 }
 
 /**
  * The way from a request's bytes to a `ModernRequest`: guard, body, scan, era, envelope, mirrored headers,
  * caller. What is thrown on it ends here; from `serve` on it is the answer's.
  */
-export function createPass({ options, identifyFor, serve, passthroughFor, log, clock }: DoorOptions) {
+export function createPass(given: DoorOptions) {
+  const { options, identifyFor, serve, passthroughFor, upgradedFor, log, clock } = given
   const { maxBodyBytes, allowedHosts, allowedOrigins } = options.http
   const { listen, routes, principal } = options
   const guard = createGuard({ listen, routes, allowedHosts, allowedOrigins, principalHeader: principal.name })
   const identify = new Map(routes.map((route) => [route.path, identifyFor(route)]))
+  const enter = createConcurrency(options.limits.maxConcurrentPerPrincipal)
   let requests = 0
 
   /** `waits`: the client sends its body only once it is told to go on. */
   async function pass(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
-    let text: Buffer | undefined
-    let root: Value | undefined
     let unread = false
     try {
       const guarded = guard(request)
-      const { verb } = guarded
-      const passthrough = passthroughFor(guarded.route)
+      const { verb, route } = guarded
+      const passthrough = passthroughFor(route)
       if (verb !== 'POST' && passthrough === undefined)
         throw new ProtocolError(-32600, `${verb} is not served here`, 405)
       unread = true
-      text = await readBody(request, maxBodyBytes, () => waits && response.writeContinue())
+      const text = await readBody(request, maxBodyBytes, () => waits && response.writeContinue())
       unread = false
-      const legacy = passthrough && legacyOf(verb, single(request.headers['mcp-protocol-version']), text)
+      const upgraded = upgradedFor(route)
+      const asIs = passthrough ?? upgraded
+      const legacy = asIs && legacyOf(verb, single(request.headers['mcp-protocol-version']), text)
+      const passing = { request, response, guarded, text }
       if (passthrough !== undefined && legacy !== undefined) {
-        passthrough.pass({ request, response, verb, body: text, ...legacy })
-        return
-      }
-      root = scan(text, requestShape, SCAN)
-      dispatch({ request, response, guarded, text, root })
+        passthrough.pass({ request, response, verb, body: text, listens: verb === 'GET', ...legacy })
+      } else if (upgraded !== undefined && legacy === undefined) {
+        const credentials = () => callerOf(route, request).credentials
+        await upgraded.serve({ request, response, text, credentials, translate: () => translate(passing) })
+      } else translate(passing)
     } catch (error) {
-      const id = text && root && idOf(text, root)
-      refuse({ request, response, error, id, cut: unread, log, clock })
+      refuse({ request, response, error, cut: unread, log, clock })
     }
   }
 
-  function dispatch({ request, response, guarded, text, root }: Passing): void {
+  function translate(passing: Passing): void {
+    const { request, response, text } = passing
+    let root: Value | undefined
+    try {
+      root = scan(text, requestShape, SCAN)
+      dispatch(passing, root)
+    } catch (error) {
+      refuse({ request, response, error, id: root && idOf(text, root), log, clock })
+    }
+  }
+
+  function callerOf(route: RouteOptions, { headers }: IncomingMessage): Caller {
+    const caller = identify.get(route.path)?.(flat(headers))
+    if (caller === undefined) throw new Error(`nobody identifies the callers of ${route.path}`)
+    return caller
+  }
+
+  function dispatch({ request, response, guarded, text }: Passing, root: Value): void {
     const { headers } = request
     const mirrored: MirroredHeaders = {
       version: single(headers['mcp-protocol-version']),
@@ -101,8 +123,8 @@ export function createPass({ options, identifyFor, serve, passthroughFor, log, c
     const envelope = readEnvelope(text, root)
     checkHeaders(mirrored, envelope.version, method, text, root)
     const { route, accepts } = guarded
-    const caller = identify.get(route.path)?.(flat(headers))
-    if (caller === undefined) throw new Error(`nobody identifies the callers of ${route.path}`)
+    const caller = callerOf(route, request)
+    response.once('close', enter(caller.principal))
     const answer = createAnswer({
       request,
       response,

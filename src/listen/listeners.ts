@@ -24,6 +24,8 @@ export interface Listeners {
    */
   serve(request: ModernRequest, want: Want, answer: Answer): Promise<void>
   count(): number
+  /** Ends every subscription, so that its client comes back. */
+  end(): void
   /** Ends every subscription with its result and takes no new ones. */
   drain(): void
   /** The same at once, whatever is still being asked upstream. */
@@ -132,6 +134,7 @@ export function createListeners({ route, upstream, clock }: ListenersOptions): L
   return {
     serve,
     count: () => places.size,
+    end: () => endAll([...places], lost()),
     drain,
     close() {
       drain()

@@ -31,6 +31,8 @@ export interface Expected {
 
 export interface RequestStates {
   seal(state: RequestState, caller: Caller): string
+  /** Whether it is one of ours, rather than of a server that makes its own. */
+  claims(text: string): boolean
   /** @throws GatewayError `state_rejected`, the same outwardly for every reason (M-MRTR-07) */
   open(text: string, expected: Expected): RequestState
 }
@@ -99,6 +101,8 @@ export function createRequestStates({ keyring, clock }: { keyring: Keyring; cloc
       })
     },
 
+    claims: box.claims,
+
     open(text, expected) {
       const { kid, fields } = read(text)
       const [exchange, round, owner, route, revision, method, digest, principal, issued, deadline] = fields
@@ -129,5 +133,9 @@ function equal(given: string, expected: Buffer): boolean {
 }
 
 function rejected(inner: Reason): GatewayError {
-  return new GatewayError('state_rejected', 'the request state is not valid for this request, or has expired: start the call again', { inner })
+  return new GatewayError(
+    'state_rejected',
+    'the request state is not valid for this request, or has expired: start the call again',
+    { inner },
+  )
 }

@@ -39,6 +39,12 @@ export function createSeal(keyring: Keyring, purpose: string) {
       return `${PREFIX}.${kid}.${sealed.toString('base64url')}`
     },
 
+    /** Whether this text says that a key of the ring sealed it, whatever is in it. */
+    claims(text: string): boolean {
+      const [prefix, kid] = text.split('.', 2)
+      return prefix === PREFIX && kid !== undefined && keyring.has(kid)
+    },
+
     /** @throws SealError */
     open(text: string): { readonly kid: string; readonly plain: Buffer } {
       if (text.length > MAX_LENGTH) throw new SealError('length')

@@ -1,5 +1,5 @@
-import { meta } from '../mcp/meta.ts'
 import { codeOf, type IncomingResponse } from '../mcp/message.ts'
+import { meta } from '../mcp/meta.ts'
 import { SUPPORTED_REVISIONS } from '../mcp/revisions.ts'
 import { at, parsed } from '../mcp/scan.ts'
 import { version } from '../version.ts'
@@ -22,20 +22,29 @@ const HEADERS = { ...POST_HEADERS, 'mcp-protocol-version': REVISION, 'mcp-method
  * that is served here, or fails with one of the errors that modern servers alone have (M-VER-07). Takes 2 s
  * at most and never fails.
  */
-export function askEra({ wire, url, headers, clock }: ChannelOptions, id: number, by: Headers): Promise<Said> {
+export function askEra(
+  { wire, url, headers, clock }: ChannelOptions,
+  id: number,
+  by: Headers,
+): Promise<Said> {
   return new Promise((resolve) => {
     const said = (what: Said): void => {
       stop()
       resolve(what)
-      call.abort()
     }
-    const stop = clock.after(ANSWER_WITHIN_MS, () => said('silent'))
+    const stop = clock.after(ANSWER_WITHIN_MS, () => {
+      said('silent')
+      call.abort()
+    })
     const call = exchangeMessages(
       wire,
       { method: 'POST', url, headers: { ...by, ...headers, ...HEADERS }, body: discover(id) },
       {
-        message(message) {
-          if (message.kind === 'response') said(eraIn(message))
+        message(message, streamed) {
+          if (message.kind !== 'response') return
+          said(eraIn(message))
+          // Some never end the stream.
+          if (streamed) call.abort()
         },
         accepted: () => said('legacy'),
         ended: () => said('legacy'),
@@ -67,7 +76,7 @@ function eraOfRefusal(refused: Refused): Said {
 function eraIn(response: IncomingResponse): 'legacy' | 'modern' {
   if (!response.ok) {
     const code = codeOf(response)
-    return code <= -32020 && code >= -32022 ? 'modern' : 'legacy'
+    return code !== undefined && code <= -32020 && code >= -32022 ? 'modern' : 'legacy'
   }
   const result = at(response.root, 'result')
   const told: unknown = result && parsed(response.text, result)

@@ -38,12 +38,18 @@ export interface CallsOptions {
 
 interface Pending {
   readonly sink: CallSink
+  /** Its progress comes on the shared stream, where the last of it may still be under way. */
+  progressElsewhere: boolean
+  /** The response that waits for it. */
+  held: IncomingResponse | undefined
   /** Gives the POST a moment to end by itself. */
   linger(): void
 }
 
 /** How long a response may still come on the shared stream once the POST's own ended without it. */
 const NO_RESPONSE_WAIT_MS = 500
+/** How long a response waits for progress that the upstream sent before it, but on another stream. */
+const PROGRESS_WAIT_MS = 10
 /** How long a POST may stay open after its response; most end at once and leave a warm socket. */
 const LINGER_MS = 1_000
 
@@ -55,6 +61,15 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
   function respond(response: IncomingResponse, id = idOf(response)): void {
     const pending = waiting.get(id)
     if (pending === undefined) return
+    if (pending.progressElsewhere && pending.held === undefined) {
+      pending.held = response
+      after(PROGRESS_WAIT_MS, () => finish(id))
+    } else if (pending.held === undefined) finish(id, response)
+  }
+
+  function finish(id: number, response = waiting.get(id)?.held): void {
+    const pending = waiting.get(id)
+    if (pending === undefined || response === undefined) return
     waiting.delete(id)
     pending.linger()
     // Some say only in an error's text that they forgot the session (case 2).
@@ -64,7 +79,7 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
 
   function start(id: number, body: Buffer, credentials: Headers, sink: CallSink): Call {
     let ended = false
-    waiting.set(id, { sink, linger })
+    waiting.set(id, { sink, linger, progressElsewhere: false, held: undefined })
     const post = channel.call(body, credentials, {
       message: (message, streamed) => take(message, streamed),
       accepted: noResponse,
@@ -100,6 +115,7 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     }
 
     function over(failure: CallFailure): void {
+      if (waiting.get(id)?.held !== undefined) finish(id)
       if (!waiting.delete(id)) return
       sink.failed(failure)
       if (failure.lost) lost()
@@ -124,6 +140,11 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     size: () => waiting.size,
     /** The call of this id; our progress tokens are the ids of the calls they belong to. */
     find: (id: number): CallSink | undefined => waiting.get(id)?.sink,
+    /** Progress of the call came on the shared stream of a transport whose responses come on another. */
+    progressElsewhere(id: number): void {
+      const pending = waiting.get(id)
+      if (pending !== undefined && channel.kind === 'streamable-http') pending.progressElsewhere = true
+    },
     /** The one call in flight, if there is just one. */
     alone(): CallSink | undefined {
       const [pending] = waiting.values()
@@ -131,6 +152,7 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     },
     /** All of them fail with the session. */
     fail(error: GatewayError): void {
+      for (const [id, { held }] of waiting) if (held !== undefined) finish(id)
       const failed = [...waiting.values()]
       waiting.clear()
       for (const { sink } of failed) sink.failed({ error, notRun: false, lost: true, fault: false })

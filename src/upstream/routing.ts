@@ -77,6 +77,7 @@ export function createRouting(options: RoutingOptions) {
       const token = at(message.root, 'params', 'progressToken')
       const id = token && (stringOf(message.text, token) ?? textOf(message.text, token).toString('latin1'))
       const call = calls.find(Number(id))
+      if (!own) calls.progressElsewhere(Number(id))
       call?.notification(message, own && call === target)
     } else if (message.method === 'notifications/elicitation/complete') {
       const id = stringOf(message.text, at(message.root, 'params', 'elicitationId'))

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { UpstreamRefusal } from '../errors.ts'
 import type { RouteOptions } from '../options/schema.ts'
 import { askEra } from './askEra.ts'
 import { createEra, type Era, type Verdict } from './era.ts'
@@ -18,6 +19,7 @@ export interface Upstream {
   watch(context: string, watcher: Watcher): () => void
   /** An id for a request of ours, unique across all sessions of the upstream. */
   nextId(): number
+  /** Which of the two it speaks, since it may be exchanged while we run. */
   readonly era: Era
   counts(): PoolCounts & { readonly sockets: number }
   close(): Promise<void>
@@ -29,12 +31,18 @@ const OPEN_TIMEOUT_MS = 30_000
 const FIRST_ID_BELOW = 2 ** 40
 
 /** Builds the pool, the wire and what is learned of one route's upstream. */
-export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: () => void): Upstream {
+export function createUpstream(
+  route: RouteOptions,
+  clock: Clock,
+  onBroadcast: () => void,
+  onEra: (verdict: Verdict) => void = () => undefined,
+): Upstream {
   const url = new URL(route.upstream.url)
   const wire = createWire(url)
   const outside = createOutside(clock, onBroadcast)
   const news = createNews()
-  const { transport, headers } = route.upstream
+  const { transport } = route.upstream
+  const headers = lowerCased(route.upstream.headers)
   const learned = { transport: undefined, revision: undefined }
   let lastId = Math.floor(Math.random() * FIRST_ID_BELOW)
   const nextId = (): number => {
@@ -42,32 +50,39 @@ export function createUpstream(route: RouteOptions, clock: Clock, onBroadcast: (
     return lastId
   }
   const { max, maxPerPrincipal, maxOpening, waitMs, idleTtlMs, affinity } = route.sessions
+  const channel = { wire, url, headers, clock }
+  const era = createEra({
+    pinned: route.upstream.era,
+    ask: (credentials) => askEra(channel, nextId(), credentials),
+    clock,
+    onChange: onEra,
+  })
+  const opening = { ...channel, transport, learned, nextId, outside, news, timeoutMs: OPEN_TIMEOUT_MS }
   const pool = createPool({
     limits: { max, maxPerPrincipal, maxOpening, waitMs, idleTtlMs, pinned: affinity === 'context' },
     clock,
     oneAtATime: () => outside.broadcasting(),
-    open: (request) =>
-      openSession(
-        {
-          wire,
-          url,
-          headers: lowerCased(headers),
-          clock,
-          transport,
-          learned,
-          nextId,
-          outside,
-          news,
-          timeoutMs: OPEN_TIMEOUT_MS,
-        },
-        request,
-      ),
+    open: async (request) => {
+      try {
+        return await openSession(opening, {
+          ...request,
+          onLost(error) {
+            era.doubt()
+            request.onLost(error)
+          },
+        })
+      } catch (error) {
+        if (!(error instanceof UpstreamRefusal)) era.doubt()
+        throw error
+      }
+    },
   })
   return {
     lease: pool.lease,
     share: pool.share,
     watch: news.watch,
     nextId,
+    era,
     counts: () => ({ ...pool.counts(), sockets: wire.busy() }),
     async close() {
       await pool.close()

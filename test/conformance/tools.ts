@@ -97,8 +97,8 @@ export const tools: Readonly<Record<string, FixtureTool>> = {
           const params = { progressToken, progress, total: 100 }
           await ask.notify(extra, { method: 'notifications/progress', params })
         }
-        // After the last one too: on a stream of its own it may otherwise come later than the result.
-        await step()
+        // Not after the last one: on a stream of its own it may come later than the result, and must not be lost.
+        if (progress < 100) await step()
       }
       return text('done')
     },

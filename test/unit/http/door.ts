@@ -43,6 +43,7 @@ export async function openDoor(given: DoorUnderTest = {}) {
         credentials: {},
       })),
     passthroughFor: () => undefined,
+    upgradedFor: () => undefined,
     serve: given.serve ?? ((_route, { id }, answer) => answer.end(resultOf(id))),
     log,
     clock,
