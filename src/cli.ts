@@ -51,7 +51,10 @@ try {
   else if (!options.help && !options.version) {
     const [name] = args
     if (name === undefined) fail('a command is missing: see --help')
-    else fail(LATER.includes(name) ? `${name} is not in this version` : `there is no command ${name}: see --help`)
+    else
+      fail(
+        LATER.includes(name) ? `${name} is not in this version` : `there is no command ${name}: see --help`,
+      )
   }
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error))

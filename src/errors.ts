@@ -69,3 +69,11 @@ export class UpstreamRefusal extends Error {
     this.challenge = challenge
   }
 }
+
+/** The upstream that a session was wanted of is modern by now: nothing ran, and the request may go to it as it is. */
+export class UpstreamUpgraded extends GatewayError {
+  constructor(cause: unknown) {
+    super('upstream_closed', 'the upstream was upgraded', { cause })
+    this.name = 'UpstreamUpgraded'
+  }
+}

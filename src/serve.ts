@@ -1,8 +1,8 @@
 import { createGateway, type Gateway } from './gateway.ts'
+import { partsOf } from './http/address.ts'
 import { createLog, type Log } from './observe/log.ts'
 import { loadOptions, OptionsError } from './options/load.ts'
 import type { Options } from './options/schema.ts'
-import { partsOf } from './http/address.ts'
 
 /** What the command line gave; cac makes one value of an option that is given once. */
 export interface ServeFlags {

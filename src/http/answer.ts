@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, UpstreamUpgraded } from '../errors.ts'
 import type { Answer } from '../mcp/request.ts'
 import { ScanError } from '../mcp/scan.ts'
 import type { Log } from '../observe/log.ts'
@@ -15,6 +15,8 @@ export interface AnswerOptions {
   readonly accepts: { readonly json: boolean; readonly sse: boolean }
   readonly clock: Clock
   readonly log: Log
+  /** Answers in our place, if the upstream turns out to need no translation before anything was sent. */
+  readonly upgraded?: (() => void) | undefined
   /** Silence after which a stream begins, so that nothing on the way takes the request for dead. */
   readonly silenceMs?: number
   /** Silence on a stream after which a comment is sent. */
@@ -82,6 +84,13 @@ export function createAnswer(options: AnswerOptions): Answer {
 
   function fail(error: unknown): void {
     if (ended || gone) return
+    if (error instanceof UpstreamUpgraded && options.upgraded !== undefined && stream === undefined) {
+      stopSilence()
+      ended = true
+      leaving = []
+      options.upgraded()
+      return
+    }
     noteFailure(log, error)
     const { status, headers, error: body } = wireError(error, stream !== undefined)
     finish([errorBody(id, body)], status, headers)

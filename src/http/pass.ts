@@ -42,6 +42,8 @@ interface Passing {
   readonly response: ServerResponse
   readonly guarded: Guarded
   readonly text: Buffer
+  /** What is done instead if the upstream turns out to be upgraded. */
+  readonly upgraded?: (() => void) | undefined
 }
 
 /**
@@ -77,7 +79,8 @@ export function createPass(given: DoorOptions) {
         passthrough.pass({ request, response, verb, body: text, listens: verb === 'GET', ...legacy })
       } else if (upgraded !== undefined && legacy === undefined) {
         const credentials = () => callerOf(route, request).credentials
-        await upgraded.serve({ request, response, text, credentials, translate: () => translate(passing) })
+        const translated = (instead?: () => void) => translate({ ...passing, upgraded: instead })
+        await upgraded.serve({ request, response, text, credentials, translate: translated })
       } else translate(passing)
     } catch (error) {
       refuse({ request, response, error, cut: unread, log, clock })
@@ -101,7 +104,7 @@ export function createPass(given: DoorOptions) {
     return caller
   }
 
-  function dispatch({ request, response, guarded, text }: Passing, root: Value): void {
+  function dispatch({ request, response, guarded, text, upgraded }: Passing, root: Value): void {
     const { headers } = request
     const mirrored: MirroredHeaders = {
       version: single(headers['mcp-protocol-version']),
@@ -131,6 +134,7 @@ export function createPass(given: DoorOptions) {
       id,
       accepts,
       clock,
+      upgraded,
       log: log.child({ request: ++requests }),
     })
     const paramHeaders = paramHeadersOf(headers)

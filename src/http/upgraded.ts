@@ -12,8 +12,8 @@ export interface ModernPost {
   readonly text: Buffer
   /** What the client shows the upstream, lower-case names. */
   readonly credentials: () => Readonly<Record<string, string>>
-  /** Serves it by what a legacy upstream can; does not throw. */
-  readonly translate: () => void
+  /** Serves it by what a legacy upstream can, or does `instead` if that is found to be none; does not throw. */
+  readonly translate: (instead?: () => void) => void
 }
 
 /** Modern clients of a route whose upstream may be modern by now. */
@@ -66,7 +66,7 @@ export function createUpgraded({ era, passthrough, states }: UpgradedOptions): U
           if (headers['mcp-session-id'] !== undefined) void era.again(credentials)
           return true
         },
-        instead: translate,
+        instead: () => translate(),
         lost: era.doubt,
       },
     })
@@ -74,7 +74,7 @@ export function createUpgraded({ era, passthrough, states }: UpgradedOptions): U
 
   function decided(now: 'legacy' | 'modern', post: ModernPost): void {
     if (now === 'modern') pass(post)
-    else post.translate()
+    else post.translate(() => pass(post))
   }
 
   return {

@@ -31,6 +31,7 @@ export function refusedCall(
     return { failure: { error: unauthorized, notRun: true, lost: false, fault: false } }
   }
   const response = errorIn(refused)
+  if (response !== undefined && isModern(codeOf(response))) return gone(refused, true)
   if (sessionful && refused.status === 404 && !explained(id, refused, response)) return gone(refused, true)
   if (sessionful && namesDeadSession(refused.body)) return gone(refused, refused.status === 404)
   if (response !== undefined) return { response }
@@ -41,6 +42,9 @@ function gone({ status }: Refused, notRun: boolean): { failure: CallFailure } {
   const error = new GatewayError('upstream_closed', `the upstream answered ${status}: the session is gone`)
   return { failure: { error, notRun, lost: true, fault: false } }
 }
+
+/** Only modern servers fail so (M-VER-07): the one that had the session was upgraded. */
+const isModern = (code = 0): boolean => code <= -32020 && code >= -32022
 
 /** Something else than a lost session explains this 404 (design §4.12). */
 function explained(id: number, { body }: Refused, response: IncomingResponse | undefined): boolean {

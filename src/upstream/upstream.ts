@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { UpstreamRefusal } from '../errors.ts'
+import { UpstreamRefusal, UpstreamUpgraded } from '../errors.ts'
 import type { RouteOptions } from '../options/schema.ts'
 import { askEra } from './askEra.ts'
 import { createEra, type Era, type Verdict } from './era.ts'
@@ -72,8 +72,10 @@ export function createUpstream(
           },
         })
       } catch (error) {
-        if (!(error instanceof UpstreamRefusal)) era.doubt()
-        throw error
+        if (error instanceof UpstreamRefusal) throw error
+        era.doubt()
+        const now = await era.again(() => request.credentials)
+        throw now === 'modern' ? new UpstreamUpgraded(error) : error
       }
     },
   })

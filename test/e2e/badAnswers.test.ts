@@ -74,7 +74,7 @@ describe('M-MRTR-11: an answer that does not fit is refused and its round surviv
   })
 })
 
-describe('M-MRTR-07, M-MRTR-08: a request state opens for its own call and caller alone', () => {
+describe('M-MRTR-07, M-MRTR-08, A-11: a request state opens for its own call and caller alone', () => {
   const refusal = { code: -32602, data: { reason: 'invalid_request_state' } }
 
   it.each<[string, (state: string) => unknown]>([

@@ -16,7 +16,7 @@ async function start(...set: string[]) {
       return true
     },
   })
-  return { upstream, ...(await startGateway(upstream.url, ...set)) }
+  return { upstream, ...(await startGateway(upstream.url, 'routes.0.upstream.era=legacy', ...set)) }
 }
 
 /** The call's body with its `_meta` changed. */

@@ -76,7 +76,7 @@ describe.each(MODES)('calls do not touch each other, mode %s', (mode) => {
     expect(upstream.calls('ask').map((each) => each.session)).not.toContain(session)
   })
 
-  it('counters of two credentials never mix, and one credential comes back to its session', async () => {
+  it('A-15: counters of two credentials never mix, and one credential comes back to its session', async () => {
     const { upstream, url } = await start()
     const counts: Record<string, string[]> = { ada: [], eve: [] }
     for (const who of ['ada', 'eve', 'ada', 'ada', 'eve']) {

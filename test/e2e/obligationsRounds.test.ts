@@ -19,12 +19,12 @@ const form = (id: string | number): Json => ({
 /** A call that was asked `question`, with both ends of it. */
 async function asked(question: Json, ...set: string[]) {
   const upstream = await startRawUpstream()
-  const { url } = await startGateway(upstream.url, ...set)
+  const { url, gateway } = await startGateway(upstream.url, ...set)
   const call = toolCall('any', {}, { id: 'original' })
   const first = startCall(url, call)
   const request = await upstream.method('tools/call')
   request.say(question)
-  return { upstream, url, call, request, round: await first.answer }
+  return { upstream, url, gateway, call, request, round: await first.answer }
 }
 
 describe('retries', () => {
@@ -51,18 +51,20 @@ describe('retries', () => {
   })
 
   it('M-CAN-02: two of them are one call, which is cancelled when the second has left too', async () => {
-    const { upstream, url, call, request, round } = await asked(form('q'), 'routes.0.exchange.graceMs=50')
-    const progressToken = 'p'
-    const retries = [1, 2].map(() =>
-      startCall(url, { ...retryOf(call, round, answersTo(round)), progressToken }),
+    const { upstream, url, gateway, call, request, round } = await asked(
+      form('q'),
+      'routes.0.exchange.graceMs=50',
     )
+    const legs = () => expect.poll(() => gateway.counts().legs, { interval: 5 })
+    const one = startCall(url, retryOf(call, round, answersTo(round)))
     await upstream.answer('q')
-    const third = startCall(url, retryOf(call, round, answersTo(round)))
-    retries[0]?.leave()
-    retries[1]?.leave()
-    await new Promise((resolve) => setTimeout(resolve, 150))
+    const two = startCall(url, retryOf(call, round, answersTo(round)))
+    await legs().toBe(2)
+    one.leave()
+    await legs().toBe(1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
     expect(upstream.all((each) => each.method === CANCELLED)).toEqual([])
-    third.leave()
+    two.leave()
     expect((await upstream.method(CANCELLED)).message?.params).toMatchObject({ requestId: request.id })
   })
 })
@@ -100,7 +102,7 @@ describe('cancels that mean nothing', () => {
 describe('questions', () => {
   it('L-ELI-02, cases 19: only the completion that was asked for lets the call be issued again', async () => {
     const upstream = await startRawUpstream()
-    const { url } = await startGateway(upstream.url)
+    const { url, gateway } = await startGateway(upstream.url)
     const call = toolCall('any', {}, { capabilities: { elicitation: { url: {} } } })
     const first = startCall(url, call)
     const request = await upstream.method('tools/call')
@@ -113,9 +115,9 @@ describe('questions', () => {
     request.error({ code: -32042, message: 'needed', data: { elicitations } })
     const round = await first.answer
     const retry = startCall(url, retryOf(call, round, { [keysOf(round)[0] ?? '']: { action: 'accept' } }))
+    await expect.poll(() => gateway.counts().legs, { interval: 5 }).toBe(1)
     for (const id of ['unknown', 1, null, undefined]) complete(id)
-    upstream.say({ jsonrpc: '2.0', id: 'p', method: 'ping' }, request.session)
-    await upstream.answer('p')
+    await new Promise((resolve) => setTimeout(resolve, 100))
     expect(upstream.all((each) => each.method === 'tools/call')).toHaveLength(1)
     complete('e1')
     const again = await upstream.method('tools/call')
@@ -177,7 +179,7 @@ describe('questions', () => {
     const flags = { upstream: upstream.url, listen: '127.0.0.1:0', admin: 'off' }
     const gateway = createGateway(loadOptions({ env: {}, flags }), { clock })
     const url = (await gateway.listen()).url('/mcp')
-    onTestFinished(async () => void (await gateway.close()))
+    onTestFinished(async () => expect(await gateway.close()).toMatchObject({ timers: 0 }))
     const call = toolCall('any', {}, { capabilities: ABLE })
     const first = startCall(url, call)
     const request = await upstream.method('tools/call')

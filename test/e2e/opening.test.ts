@@ -68,7 +68,7 @@ describe('opening a session for a client that knows nothing of sessions', () => 
     await call.answer
   })
 
-  it('cases 8, X-ENV-01, X-ENV-14: no reserved key and no mirrored header goes upstream, others do', async () => {
+  it('cases 8, X-ENV-01, X-ENV-14, T-13: no reserved key and no mirrored header goes upstream, others do', async () => {
     const { upstream, url } = await start()
     const body: Json = {
       jsonrpc: '2.0',

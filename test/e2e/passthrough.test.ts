@@ -101,7 +101,7 @@ describe('a POST of an earlier revision', () => {
   })
 
   it('M-VER-05: a modern envelope is modern, whatever the method', async () => {
-    const { upstream, url } = await start()
+    const { upstream, url } = await start({}, 'routes.0.upstream.era=legacy')
     const meta = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
     const answer = await plain(
       url,

@@ -48,7 +48,7 @@ describe('discoverResult', () => {
     expect(serverInfoOf(Buffer.from('{"serverInfo":{"name":"n"}}'))).toBeUndefined()
   })
 
-  it('X-CAP-03: no tasks capability; the extension only where it can be served', () => {
+  it('X-CAP-03, T-14: no tasks capability; the extension only where it can be served', () => {
     const capabilities = { tasks: { list: {} }, tools: {} }
     expect(discovered({ capabilities }).capabilities).toEqual({ tools: {} })
     const extensions = { 'io.modelcontextprotocol/tasks': {} }

@@ -403,7 +403,7 @@ describe('sessions lost while they are opened', () => {
 })
 
 describe('ending', () => {
-  it('cases 46, L-HTTP-09: DELETE with credentials, then the streams', async () => {
+  it('cases 46, L-HTTP-09, A-14: DELETE with credentials, then the streams', async () => {
     const upstream = await startRawUpstream()
     const { lease, close } = connect(upstream.url)
     await lease()
