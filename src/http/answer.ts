@@ -36,6 +36,8 @@ export function createAnswer(options: AnswerOptions): Answer {
   // Copied: an answer may outlive its request's bytes by hours.
   const id = Buffer.from(options.id)
   const { silenceMs = 10_000, commentMs = 15_000, stuckMs = 30_000 } = options
+  /** Forgotten with the first event, since it holds the request. */
+  let { upgraded } = options
   let stream: EventStream | undefined
   let ended = false
   let complete = false
@@ -59,6 +61,7 @@ export function createAnswer(options: AnswerOptions): Answer {
   function begin(): EventStream | undefined {
     if (stream === undefined && accepts.sse && !ended && !gone) {
       stopSilence()
+      upgraded = undefined
       stream = createEventStream({ response, clock, commentMs, stuckMs })
     }
     return stream
@@ -84,11 +87,11 @@ export function createAnswer(options: AnswerOptions): Answer {
 
   function fail(error: unknown): void {
     if (ended || gone) return
-    if (error instanceof UpstreamUpgraded && options.upgraded !== undefined && stream === undefined) {
+    if (error instanceof UpstreamUpgraded && upgraded !== undefined) {
       stopSilence()
       ended = true
       leaving = []
-      options.upgraded()
+      upgraded()
       return
     }
     noteFailure(log, error)

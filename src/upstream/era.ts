@@ -39,23 +39,25 @@ export function createEra({ pinned, ask, clock, onChange }: EraOptions): Era {
   /** Past that time, a request waits for the answer. */
   let waits = true
   let silent = false
-  let askedMs = Number.NEGATIVE_INFINITY
+  /** When an answer that did not fit was last found to be one of a server of the same era. */
+  let confirmedMs = Number.NEGATIVE_INFINITY
   let asking: Promise<Said> | undefined
   /** Questions with credentials of one's own, by these. */
   const alone = new Map<string, Promise<Said>>()
 
   function learn(said: Said): Said {
-    askedMs = clock.now()
+    const nowMs = clock.now()
     silent = said === 'silent'
     if (said === 'legacy' || said === 'modern') {
-      holdsUntilMs = askedMs + HOLDS_MS
+      holdsUntilMs = nowMs + HOLDS_MS
       waits = false
       if (said !== verdict) {
         verdict = said
+        confirmedMs = Number.NEGATIVE_INFINITY
         onChange(said)
       }
     } else if (silent || !waits) {
-      holdsUntilMs = askedMs + HOLDS_UNSURE_MS
+      holdsUntilMs = nowMs + HOLDS_UNSURE_MS
       waits = false
     }
     return said
@@ -91,11 +93,16 @@ export function createEra({ pinned, ask, clock, onChange }: EraOptions): Era {
       const settled = settle(credentials)
       return waits ? settled : verdict
     },
-    again: (credentials) =>
-      clock.now() - askedMs < AGAIN_AFTER_MS ? Promise.resolve(verdict) : settle(credentials),
+    async again(credentials) {
+      if (clock.now() - confirmedMs < AGAIN_AFTER_MS) return verdict
+      const before = verdict
+      const now = await settle(credentials)
+      if (now === before) confirmedMs = clock.now()
+      return now
+    },
     doubt() {
       holdsUntilMs = Number.NEGATIVE_INFINITY
-      askedMs = Number.NEGATIVE_INFINITY
+      confirmedMs = Number.NEGATIVE_INFINITY
       // One that says nothing would cost each of them the whole time.
       waits = !silent
     },

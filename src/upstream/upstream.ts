@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { UpstreamRefusal, UpstreamUpgraded } from '../errors.ts'
+import { GatewayError, UpstreamUpgraded } from '../errors.ts'
 import type { RouteOptions } from '../options/schema.ts'
 import { askEra } from './askEra.ts'
 import { createEra, type Era, type Verdict } from './era.ts'
@@ -72,8 +72,10 @@ export function createUpstream(
           },
         })
       } catch (error) {
-        if (error instanceof UpstreamRefusal) throw error
+        if (!(error instanceof GatewayError)) throw error
         era.doubt()
+        // So may a modern server answer; down or busy, it is no use to ask it now.
+        if (error.reason !== 'upstream_protocol') throw error
         const now = await era.again(() => request.credentials)
         throw now === 'modern' ? new UpstreamUpgraded(error) : error
       }

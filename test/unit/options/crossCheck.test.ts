@@ -188,7 +188,6 @@ describe('what this version does not serve', () => {
     ['tls.key=/a'],
     ['tls.clientCa=/a'],
     ['http.corsOrigins=["https://a.example"]'],
-    ['routes.0.upstream.era=modern'],
     ['routes.0.upstream.ca=/a'],
     ['routes.0.upstream.cert=/a'],
     ['routes.0.upstream.key=/a'],
