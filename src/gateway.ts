@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createAnnotations } from './catalog/annotations.ts'
 import { askForTools } from './catalog/askForTools.ts'
+import { createCompletes } from './catalog/completes.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ProtocolError } from './errors.ts'
 import { createExchanges } from './exchange/exchanges.ts'
@@ -101,7 +102,8 @@ export function createGateway(options: Options, deps: GatewayDeps = {}): Gateway
       clock,
       askForTools: (request) => askForTools(exchanges, request, annotations.learn),
     })
-    return { route, upstream, exchanges, annotations, listeners, shareAnonymous }
+    const completes = createCompletes(clock)
+    return { route, upstream, exchanges, annotations, completes, listeners, shareAnonymous }
   }
 
   function identifyFor(route: RouteOptions) {

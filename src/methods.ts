@@ -1,4 +1,5 @@
 import type { Annotations } from './catalog/annotations.ts'
+import type { createCompletes } from './catalog/completes.ts'
 import { discover } from './catalog/discover.ts'
 import type { Exchanges } from './exchange/exchanges.ts'
 import { wantOf } from './exchange/wantOf.ts'
@@ -13,6 +14,7 @@ export interface RouteHouse {
   readonly upstream: Upstream
   readonly exchanges: Exchanges
   readonly annotations: Annotations
+  readonly completes: ReturnType<typeof createCompletes>
   readonly listeners: Listeners
   readonly shareAnonymous: boolean
 }
@@ -43,9 +45,10 @@ const listTools: Serve = ({ exchanges, annotations }, request, answer) =>
 export const methods: ReadonlyMap<string, Serve> = new Map<string, Serve>([
   [
     'server/discover',
-    ({ route, upstream, shareAnonymous }, request, answer) => {
+    (house, request, answer) => {
+      const { route, shareAnonymous } = house
       const hints = { ttlMs: route.cache.ttlMs, cacheScope: route.cache.scope }
-      return discover(upstream, wantOf(route, request, shareAnonymous), hints, request, answer)
+      return discover(house, wantOf(route, request, shareAnonymous), hints, request, answer)
     },
   ],
   ['tools/list', listTools],
