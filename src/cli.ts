@@ -23,6 +23,20 @@ cli
   })
 
 cli
+  .command(
+    'probe <url>',
+    'Tell what clients of 2026-07-28 will see of a server; exits with 1 if it cannot be used',
+  )
+  .option('--header <name: value>', 'Sent with every request, such as authorization; may be repeated')
+  .option('--timeout <ms>', 'How long it may take, in milliseconds (default: 10000)')
+  .option('--json', 'For programs')
+  .example("  mrtr-proxy probe http://127.0.0.1:3001/mcp --header 'authorization: Bearer …'")
+  .action(async (url: unknown, flags) => {
+    const { runProbe } = await import('./probe/command.ts')
+    process.exitCode = await runProbe(String(url), flags)
+  })
+
+cli
   .command('demo', 'Show a call over two rounds, with a legacy server and the official client')
   .action(async () => {
     const { runDemo } = await import('./demo/demo.ts')
@@ -35,7 +49,7 @@ cli.command('keys', 'Print a new random key for requestState.keys').action(async
 })
 
 /** Commands that the documentation of later versions names. */
-const LATER = ['probe', 'inspect']
+const LATER = ['inspect']
 
 cli.help()
 cli.version(version)

@@ -184,11 +184,13 @@ export function startExchange(options: ExchangeOptions, first: ModernRequest, fi
       return
     }
     if (accepted.length > 0) upstream.answersCame()
+    const digest = digestOf(entries)
+    if (round !== undefined && (round.digest ?? digest) === digest) legs.adopt(leg)
     dispatch({
       on: 'retry',
       leg: leg.number,
       round: number,
-      digest: digestOf(entries),
+      digest,
       accepted: accepted.map((each) => each.id),
       decides: declinedBy(accepted),
       now: clock.now(),

@@ -48,8 +48,12 @@ export function createLegs() {
         progress: -Infinity,
       }
       connected.set(last, leg)
-      newest = leg
+      newest ??= leg
       return leg
+    },
+    /** From now on its capabilities and credentials hold; a leg that is refused changes nothing. */
+    adopt(leg: Leg): void {
+      newest = leg
     },
     remove(number: number): Leg | undefined {
       const leg = connected.get(number)

@@ -1,5 +1,4 @@
 import { GatewayError, UpstreamRefusal } from '../errors.ts'
-import type { CallFailure } from '../upstream/failure.ts'
 import type { Lease, Want } from '../upstream/pool.ts'
 import type { Call, CallSink, Headers, Session } from '../upstream/session.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -10,8 +9,6 @@ export interface LineOptions {
   /** The call may be asked, so its session is its alone. */
   readonly exclusive: boolean
   readonly sink: CallSink
-  /** Running it twice does no harm, so that a session found dead in mid-call can be replaced too. */
-  readonly repeatable: boolean
   /** Makes the call's message for this session. */
   readonly body: (id: number, session: Session) => Buffer
 }
@@ -21,7 +18,7 @@ export interface Line {
   session(): Session | undefined
   /** @throws GatewayError, UpstreamRefusal */
   lease(): Promise<Session>
-  /** Sends the call; if the session turns out to be dead and the call did not run, once more on another. */
+  /** Sends the call on the lease. */
   send(credentials: Headers): void
   /** Answers a server request; `unauthorized` means that the question stays open. */
   answer(id: Buffer, payload: Buffer, credentials: Headers): Promise<'done' | UpstreamRefusal | GatewayError>
@@ -46,9 +43,8 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
   let detach = (): void => undefined
   let call: Call | undefined
   let callId = 0
-  let healed = false
-  /** Answers that did not arrive: the upstream still waits for them. */
-  let undelivered = 0
+  /** Answers that did not arrive, by the ids of their requests: the upstream still waits for them. */
+  const undelivered = new Set<string>()
   let over = false
 
   async function take(): Promise<Session> {
@@ -75,28 +71,7 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
     const session = lease?.session
     if (session === undefined || over) return
     callId = upstream.nextId()
-    call = session.call(callId, options.body(callId, session), credentials, {
-      ...sink,
-      failed(failure) {
-        if (failure.lost && (failure.notRun || options.repeatable) && !healed && undelivered === 0)
-          void heal(failure, credentials)
-        else sink.failed(failure)
-      },
-    })
-  }
-
-  /** A dead session is replaced once; a call that may have run is never sent again. */
-  async function heal(failure: CallFailure, credentials: Headers): Promise<void> {
-    healed = true
-    detach()
-    lease?.release(false)
-    lease = undefined
-    try {
-      await take()
-      send(credentials)
-    } catch (error) {
-      if (!over) sink.failed({ ...failure, error: error instanceof Error ? error : failure.error })
-    }
+    call = session.call(callId, options.body(callId, session), credentials, sink)
   }
 
   function track<T>(posted: Promise<T>): Promise<T> {
@@ -114,9 +89,10 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
       if (session === undefined) return 'done'
       try {
         await track(session.answer(id, payload, credentials))
+        undelivered.delete(id.toString('latin1'))
         return 'done'
       } catch (error) {
-        undelivered += 1
+        undelivered.add(id.toString('latin1'))
         if (error instanceof UpstreamRefusal || error instanceof GatewayError) return error
         throw error
       }
@@ -133,6 +109,8 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
       lease = undefined
       call = undefined
       if (given === undefined) return
+      // What is asked from now on is nobody's, and refused as such.
+      leave()
       if (posting.size > 0) {
         await new Promise<void>((resolve) => {
           const stop = after(LAST_WORDS_MS, resolve)
@@ -142,8 +120,7 @@ export function createLine(options: LineOptions, after: (ms: number, act: () => 
           })
         })
       }
-      leave()
-      given.release(clean && undelivered === 0)
+      given.release(clean && undelivered.size === 0)
     },
     giveUp() {
       over = true

@@ -1,5 +1,5 @@
 import { abandoned, afterTheEnd, cancelled, end, leave, result, upstreamLost } from './ending.ts'
-import { held, leased, postponed, question, quiet, retry, unauthorized, withdrawn } from './rounds.ts'
+import { held, leased, postponed, question, quiet, retry, unauthorized, unsent, withdrawn } from './rounds.ts'
 import type { Event, Limits, State } from './state.ts'
 import { holdTimer, type Step } from './step.ts'
 
@@ -45,6 +45,8 @@ export function transition<O>(state: State<O>, event: Event<O>, limits: Limits):
       return held(state, limits)
     case 'result':
       return result(state, event.outcome)
+    case 'unsent':
+      return unsent(state)
     case 'postponed':
       return postponed(state, event.ids, limits)
     case 'retry':

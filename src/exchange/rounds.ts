@@ -108,6 +108,13 @@ export function settle<O>(state: State<O>, limits: Limits): Step<O> {
   ]
 }
 
+/** The call goes out again on another session, as if it had never been sent. */
+export function unsent<O>(state: State<O>): Step<O> {
+  if (!state.leased || !state.sent || state.phase === 'suspended') return [state, []]
+  const next = { ...state, leased: false, sent: false, leasing: true, pending: [] }
+  return [next, [{ do: 'stop', name: 'settle' }, { do: 'release', clean: false }, { do: 'lease' }]]
+}
+
 /** The call waits for a person before it runs; it holds no lease meanwhile. */
 export function postponed<O>(state: State<O>, ids: readonly number[], limits: Limits): Step<O> {
   const release: Effect<O>[] = state.leased ? [{ do: 'release', clean: isClean(state) }] : []

@@ -52,6 +52,8 @@ export type Event<Outcome> =
   | { readonly on: 'quiet'; readonly quietMs: number }
   | { readonly on: 'held'; readonly leg?: number }
   | { readonly on: 'result'; readonly outcome: Outcome }
+  /** The session was dead before the call ran: it needs another one. */
+  | { readonly on: 'unsent' }
   /** The upstream did not run the call, since these questions come before it (`-32042`, design §5.10). */
   | { readonly on: 'postponed'; readonly ids: readonly number[] }
   | {

@@ -3,6 +3,7 @@ import type { IncomingNotification, IncomingRequest, IncomingResponse } from '..
 import type { ModernRequest } from '../mcp/request.ts'
 import { requestUp } from '../mcp/requestUp.ts'
 import { urlElicitations } from '../mcp/urlElicitations.ts'
+import type { CallFailure } from '../upstream/failure.ts'
 import type { CallSink, Headers, Session } from '../upstream/session.ts'
 import { type Asked, type AskedBook, isRoots } from './asked.ts'
 import type { ExchangeOptions } from './exchange.ts'
@@ -39,13 +40,16 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
   let undeclared: Readonly<Record<string, unknown>> | undefined
   /** An answer of the latest round reached the upstream. */
   let delivered = false
+  let stopKeeping = (): void => undefined
+  /** The session was replaced. */
+  let healed = false
   /** The session whose upstream wants URLs opened before the call runs. */
   let postponedBy: Session | undefined
 
   const sink: CallSink = {
     question(request, own) {
       side.heard()
-      question(request, !own && state().sent)
+      question(request, !own && state().sent, own)
     },
     withdrawn(id) {
       const found = asked.find(id)
@@ -63,7 +67,7 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
     },
     response,
     lost,
-    failed: ({ error }) => lost(error),
+    failed,
   }
 
   const line = createLine(
@@ -72,7 +76,6 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
       want: options.want,
       exclusive: options.exclusive,
       sink,
-      repeatable: REPEATABLE.has(first.method),
       body: (id, { handshake }) =>
         requestUp(first, {
           id,
@@ -100,6 +103,8 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
       if (logLevel !== undefined && options.exclusive) {
         await options.setLogLevel(session, logLevel, credentials())
       }
+      // The client may have left meanwhile, and its lease with it.
+      if (line.session() !== session) return
       if (options.mayAsk) for (const request of session.takeRoots()) question(request, patient)
       dispatch({ on: 'leased' })
     } catch (error) {
@@ -107,7 +112,15 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
     }
   }
 
-  function question(request: IncomingRequest, patient: boolean): void {
+  /** A dead session is replaced once; a call that may have run is never sent again (L-HTTP-08). */
+  function failed({ error, notRun, lost: gone }: CallFailure): void {
+    if (gone && !healed && (notRun || REPEATABLE.has(first.method))) {
+      healed = true
+      dispatch({ on: 'unsent' })
+    } else lost(error)
+  }
+
+  function question(request: IncomingRequest, patient: boolean, own = false): void {
     const session = line.session()
     const leg = newest()
     if (session === undefined || leg === undefined) return
@@ -130,7 +143,7 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
         void post(taken.asked, taken.payload, leg.request.caller.credentials)
         break
       case 'kept':
-        session.keepRoots([request])
+        keep(session, request, own)
         break
       case 'refused':
         undeclared = taken.undeclared ?? undeclared
@@ -139,6 +152,20 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
       default:
         taken satisfies never
     }
+  }
+
+  /** Roots that nobody can be asked for now stay with the session; but whoever waits for them is not kept waiting. */
+  function keep(session: Session, request: IncomingRequest, own: boolean): void {
+    if (own) {
+      reply(request, NOT_NOW)
+      return
+    }
+    session.keepRoots([request])
+    stopKeeping()
+    stopKeeping = clock.after(KEEP_MS, () => {
+      if (line.session() !== session) return
+      for (const each of session.takeRoots()) reply(each, NOT_NOW)
+    })
   }
 
   /** The upstream may want URLs opened before it runs the call (X-ERR-02, X-ERR-03). */
@@ -198,7 +225,10 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
     send: () => line.send(credentials()),
     suspended: line.suspended,
     cancel: () => line.cancel(credentials()),
-    giveUp: line.giveUp,
+    giveUp(): void {
+      stopKeeping()
+      line.giveUp()
+    },
     /** A retry brought answers: none of them has arrived yet. */
     answersCame(): void {
       delivered = false
@@ -226,6 +256,9 @@ export function createUpstreamSide(side: UpstreamSideOptions) {
   }
 }
 
+/** How long a list may wait for roots that it asked for on the shared stream, before it is told that there are none. */
+const KEEP_MS = 1_000
+
 /** Methods that only read, and ask nobody on the way. */
 const REPEATABLE = new Set([
   'tools/list',
@@ -241,4 +274,5 @@ const OFF_STREAM = new Set(['notifications/progress', 'notifications/message'])
 const RESULT = Buffer.from('"result":')
 const errorPayload = (code: number, message: string): Buffer =>
   Buffer.from(`"error":${JSON.stringify({ code, message })}`)
+const NOT_NOW = errorPayload(-32601, 'nobody can be asked during this request')
 const TOO_MANY = errorPayload(-32603, 'this call has asked too many questions')

@@ -165,17 +165,39 @@ function faultOf(needs: Need, params: QuestionParams | undefined): string | unde
   switch (needs) {
     case 'form':
       if (kindOf('message') !== 'string') return 'message: must be a string'
-      return kindOf('requestedSchema') === 'object' ? undefined : 'requestedSchema: must be an object'
+      return formFault(text, at(root, 'requestedSchema'))
     case 'url':
       if (kindOf('message') !== 'string') return 'message: must be a string'
       return URL.canParse(stringOf(text, at(root, 'url')) ?? '') ? undefined : 'url: must be a URL' // M-ELI-02
     case 'sampling':
     case 'samplingTools':
       if (kindOf('messages') !== 'array') return 'messages: must be an array'
-      return kindOf('maxTokens') === 'number' ? undefined : 'maxTokens: must be a number'
+      return Number.isInteger(numberAt(text, root, 'maxTokens')) ? undefined : 'maxTokens: must be an integer'
     case 'roots':
       return undefined
   }
+}
+
+/** What clients can show is flat: fields of these types (M-ELI-02). */
+const FIELD_TYPES = new Set<unknown>(['string', 'number', 'integer', 'boolean', 'array'])
+
+function formFault(text: Buffer, value: Value | undefined): string | undefined {
+  const schema: unknown = value && parsed(text, value)
+  if (!isRecord(schema)) return 'requestedSchema: must be an object'
+  const { type, properties } = schema
+  if (type !== 'object' || !isRecord(properties))
+    return 'requestedSchema: must be of type object, with properties'
+  const odd = Object.entries(properties).find(([, field]) => !isRecord(field) || !FIELD_TYPES.has(field.type))
+  return odd && `requestedSchema.properties: ${JSON.stringify(odd[0])} is no field that a form can have`
+}
+
+function numberAt(text: Buffer, root: Value | undefined, name: string): number {
+  const value = at(root, name)
+  return value?.kind === 'number' ? Number(textOf(text, value).toString('latin1')) : Number.NaN
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Clients copy keys into objects, hence no name that means something there. */

@@ -82,7 +82,11 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     waiting.set(id, { sink, linger, progressElsewhere: false, held: undefined })
     const post = channel.call(body, credentials, {
       message: (message, streamed) => take(message, streamed),
-      accepted: noResponse,
+      accepted() {
+        // A 202 sends us to the shared stream, for as long as the call may take.
+        if (channel.listening()) ended = true
+        else noResponse()
+      },
       ended: noResponse,
       refused(refused) {
         ended = true
@@ -117,9 +121,10 @@ export function createCalls({ channel, after, deliver, retire, lost }: CallsOpti
     function over(failure: CallFailure): void {
       if (waiting.get(id)?.held !== undefined) finish(id)
       if (!waiting.delete(id)) return
+      // Nobody gets this session again, not even whoever is told now and tries at once.
+      if (failure.lost || failure.fault) retire()
       sink.failed(failure)
       if (failure.lost) lost()
-      else if (failure.fault) retire()
     }
 
     function linger(): void {

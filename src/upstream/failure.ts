@@ -1,7 +1,6 @@
 import { GatewayError, UpstreamRefusal } from '../errors.ts'
 import { codeOf, type IncomingResponse, readMessages } from '../mcp/message.ts'
 import type { Refused } from './post.ts'
-import { headerOf } from './wire.ts'
 
 /** Why a call has no response. */
 export interface CallFailure {
@@ -35,7 +34,9 @@ export function refusedCall(
   if (sessionful && refused.status === 404 && !explained(id, refused, response)) return gone(refused, true)
   if (sessionful && namesDeadSession(refused.body)) return gone(refused, refused.status === 404)
   if (response !== undefined) return { response }
-  return { failure: { error: refusedError(refused), notRun: false, lost: false, fault: false } }
+  // Some answer 503 for ever to a session that they lost: the next call gets another one (case 2).
+  const fault = sessionful && refused.status === 503
+  return { failure: { error: refusedError(refused), notRun: false, lost: false, fault } }
 }
 
 function gone({ status }: Refused, notRun: boolean): { failure: CallFailure } {
@@ -62,8 +63,13 @@ export function refusedError({ status }: Refused): GatewayError {
 /** A 401 or 403, which is the client's to see. */
 export function refusal({ status, headers }: Refused): UpstreamRefusal | undefined {
   return status === 401 || status === 403
-    ? new UpstreamRefusal(status, headerOf(headers, 'www-authenticate'))
+    ? new UpstreamRefusal(status, challengeIn(headers['www-authenticate']))
     : undefined
+}
+
+/** Several challenges may come in several lines; one line says the same (RFC 9110 §11.6.1). */
+function challengeIn(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 /** An error text that speaks of a session which is not there; a plain "bad parameters" does not (case 3). */

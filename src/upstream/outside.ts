@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { IncomingRequest } from '../mcp/message.ts'
+import type { Holder } from './call.ts'
 
 /** Server requests that reach a session outside of any lease, seen over all sessions of one upstream. */
 export interface Outside {
@@ -8,7 +9,9 @@ export interface Outside {
    * A request came to this leased session, to be asked there; false if it came to another one too, so that
    * nobody can tell whose it is.
    */
-  seen(request: IncomingRequest, session: object): boolean
+  seen(request: IncomingRequest, holder: Holder): boolean
+  /** Those who hold a session that the upstream does not tell apart from others. */
+  readonly unsessioned: Set<Holder>
   /** A request came where nobody can be asked: refused after 100 ms, unless it was asked elsewhere meanwhile. */
   ask(request: IncomingRequest, reply: (id: Buffer, payload: Buffer) => void): void
   /** The upstream sends every request to all sessions, so that only one call at a time can be asked. */
@@ -27,7 +30,7 @@ const UNGUESSABLE = 16
  * Equal small ids on two leased sessions prove nothing: servers of their own count from zero.
  */
 export function createOutside(clock: Clock, onBroadcast: () => void): Outside {
-  const asked = new Map<string, { readonly session: object; readonly forget: () => void }>()
+  const asked = new Map<string, { readonly holder: Holder; readonly forget: () => void }>()
   const waiting = new Map<string, number>()
   const timers = new Set<() => void>()
   let broadcasting = false
@@ -51,13 +54,16 @@ export function createOutside(clock: Clock, onBroadcast: () => void): Outside {
   }
 
   return {
-    seen(request, session) {
+    unsessioned: new Set(),
+    seen(request, holder) {
       const key = fingerprint(request)
       const before = asked.get(key)
-      const twin = before !== undefined && before.session !== session && request.id.length > UNGUESSABLE
+      const twin = before !== undefined && before.holder !== holder && request.id.length > UNGUESSABLE
       if (twin || waiting.has(key)) found()
       before?.forget()
-      asked.set(key, { session, forget: after(REMEMBER_MS, () => void asked.delete(key)) })
+      // Whoever was given the first copy may be the wrong one.
+      if (twin) before.holder.withdrawn(request.id.toString('latin1'))
+      asked.set(key, { holder, forget: after(REMEMBER_MS, () => void asked.delete(key)) })
       return !twin
     },
     ask(request, reply) {

@@ -20,7 +20,10 @@ export function streamHeaders(lastEventId?: string): Headers {
 
 /** How long to wait before coming back to a stream that told no `retry:`, after so many barren ones. */
 export function patience(toldMs: number | undefined, barren: number): number {
-  return toldMs ?? Math.min(FIRST_RETRY_MS * 2 ** barren, LAST_RETRY_MS)
+  // A server may say 0, but not have us come back without a breath.
+  return toldMs === undefined
+    ? Math.min(FIRST_RETRY_MS * 2 ** barren, LAST_RETRY_MS)
+    : Math.max(toldMs, FIRST_RETRY_MS)
 }
 
 const FIRST_RETRY_MS = 100

@@ -11,6 +11,9 @@ export interface RoutingOptions {
   readonly completions: Completions
   readonly outside: Outside
   readonly declaresRoots: boolean
+  readonly sessionful: () => boolean
+  /** Runs later, unless the session is closed by then. */
+  readonly after: (ms: number, act: () => void) => void
   readonly onAnnounced: (notification: IncomingNotification) => void
   /** Answers a server request. */
   readonly reply: (id: Buffer, payload: Buffer) => void
@@ -48,12 +51,24 @@ export function createRouting(options: RoutingOptions) {
   function question(message: IncomingRequest): void {
     const held = holder()
     if (held !== undefined) {
-      if (outside.seen(message, holders)) held.question(message, false)
+      const alone = outside.unsessioned.size <= 1 || !outside.unsessioned.has(held)
+      if (alone && outside.seen(message, held)) held.question(message, false)
       else reply(message.id, UNATTRIBUTED)
-    } else if (message.method === 'roots/list' && declaresRoots) roots.push(message)
+    } else if (message.method === 'roots/list' && declaresRoots) keepRoots(message)
     // On a shared session with one call in flight there is no doubt whose question it is (design §4.3).
     else if (holders.size === 0 && calls.size() === 1) calls.alone()?.question(message, false)
     else nobody(message)
+  }
+
+  /** They wait for the next lease; but a call that may be waiting for them itself is not kept waiting (X-SRQ-13). */
+  function keepRoots(message: IncomingRequest): void {
+    roots.push(message)
+    if (calls.size() === 0) return
+    options.after(KEEP_MS, () => {
+      if (calls.size() === 0 || !roots.includes(message)) return
+      roots = roots.filter((each) => each !== message)
+      reply(message.id, NOT_NOW)
+    })
   }
 
   const nobody = (message: IncomingRequest): void => outside.ask(message, reply)
@@ -92,7 +107,12 @@ export function createRouting(options: RoutingOptions) {
     /** Gives what comes on the shared stream to `each`, until the returned function is called. */
     attach(each: Holder): () => void {
       holders.add(each)
-      return () => void holders.delete(each)
+      // Such an upstream has one client as far as it knows, however many sessions we opened (design §4.10).
+      if (!options.sessionful()) outside.unsessioned.add(each)
+      return () => {
+        holders.delete(each)
+        outside.unsessioned.delete(each)
+      }
     },
     takeRoots(): IncomingRequest[] {
       const taken = roots
@@ -108,5 +128,8 @@ export function createRouting(options: RoutingOptions) {
   }
 }
 
+/** How long a list may wait for roots that nobody can tell it. */
+const KEEP_MS = 1_000
+const NOT_NOW = Buffer.from('"error":{"code":-32601,"message":"nobody can be asked during this request"}')
 const EMPTY_RESULT = Buffer.from('"result":{}')
 const UNATTRIBUTED = Buffer.from('"error":{"code":-32601,"message":"it cannot be told which call asks this"}')

@@ -82,6 +82,8 @@ export function createSession(options: SessionOptions): { session: Session; shar
     completions,
     outside,
     declaresRoots,
+    sessionful: () => channel.sessionful(),
+    after,
     onAnnounced,
     reply: (id, payload) => void answer(id, payload).catch(() => undefined),
   })

@@ -62,13 +62,21 @@ describe('what is asked wrongly ends with 2 and says why', () => {
     [['serve'], 'nothing to serve: give --upstream URL, or --config FILE with routes'],
     [['serve', '--config', '/nowhere/proxy.yaml'], '/nowhere/proxy.yaml: cannot be read'],
     [['serve', '--upstream', 'localhost:3001'], 'routes.0.upstream.url: must be an http:// or https:// URL'],
-    [['probe', UPSTREAM], 'probe is not in this version'],
+    [['probe'], 'missing required args'],
+    [['probe', 'localhost:3001'], 'URL: must be an http:// or https:// URL'],
+    [['probe', 'http://me:secret@127.0.0.1:9/'], 'URL: must not contain credentials: use --header'],
+    [['probe', UPSTREAM, '--timeout', '0'], '--timeout: must be a number of milliseconds, at least 1'],
+    [['probe', UPSTREAM, '--timeout', 'soon'], '--timeout: must be a number of milliseconds, at least 1'],
+    [['probe', UPSTREAM, '--header', 'secret'], "--header: must be 'name: value'"],
+    [['probe', UPSTREAM, '--header', 'host: secret'], '--header host: is not a header that can be sent'],
+    [['probe', UPSTREAM, '--header', 'a: 1', '--header', 'A: 2'], '--header: a name is there twice'],
     [['inspect', UPSTREAM], 'inspect is not in this version'],
   ])('%j', (args, line) => {
     const { code, stdout, lines } = run(...args)
     expect([code, stdout, lines.length]).toEqual([2, '', 1])
     expect(lines[0]).toContain('mrtr-proxy: ')
     expect(lines[0]).toContain(line)
+    expect(lines[0]).not.toContain('secret')
   })
 
   it('with one line for each problem', () => {
@@ -99,7 +107,7 @@ it('tells its version and its help', () => {
   expect(run('--version').stdout).toMatch(/^mrtr-proxy\/\d+\.\d+\.\d+/)
   const { code, stdout } = run('--help')
   expect(code).toBe(0)
-  for (const command of ['serve', 'demo', 'keys']) expect(stdout).toContain(command)
+  for (const command of ['serve', 'probe', 'demo', 'keys']) expect(stdout).toContain(command)
   const serve = run('serve', '--help')
   expect(serve.code).toBe(0)
   for (const flag of ['--upstream', '--listen', '--admin', '--config', '--set', '--log-level']) {

@@ -210,7 +210,7 @@ describe('a server request that no call can ask', () => {
     }
   })
 
-  it('X-SRQ-13, M-CMP-01: during a completion it is refused, and roots wait for the next call', async () => {
+  it('X-SRQ-13, M-CMP-01: during a completion it is refused, roots on its own stream too', async () => {
     const { upstream, url } = await start()
     const completion = {
       method: 'completion/complete',
@@ -227,7 +227,7 @@ describe('a server request that no call can ask', () => {
       resultType: 'complete',
       completion: { values: ['a'] },
     })
-    expect(upstream.all((each) => each.id === 'r' && each.method === undefined)).toEqual([])
+    expect((await upstream.answer('r')).message?.error).toMatchObject({ code: -32601 })
   })
 })
 

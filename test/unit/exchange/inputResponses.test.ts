@@ -135,8 +135,6 @@ describe('content against requestedSchema (X-SRQ-09, X-ANS-03, M-MRTR-11)', () =
   it.each([
     { type: 'string', pattern: '^(a+)+$' },
     { type: 'string', format: 'hostname', minLength: 'x' },
-    { type: 'unheard-of', minimum: 5 },
-    true,
   ])('ignores what is not of the subset: %j', (schema) => {
     const { asked, entry } = field(schema as object, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!')
     expect(JSON.parse(check(asked, entry))).toEqual(entry)

@@ -25,6 +25,7 @@ const steps: Record<string, fc.Arbitrary<(world: World) => void>> = {
   drained: fc.constant((world) => void world.apply({ on: 'drained', error: new Error('draining') })),
   unauthorized: fc.constant((world) => world.unauthorized()),
   lease: fc.constant((world) => world.lease()),
+  unsent: fc.constant((world) => world.unsent()),
   postpone: fc.integer({ min: 1, max: 3 }).map((count) => (world) => world.postpone(count)),
 }
 
@@ -38,6 +39,7 @@ const common = fc.oneof(
   { weight: 1, arbitrary: steps.result as never },
   { weight: 1, arbitrary: steps.unauthorized as never },
   { weight: 1, arbitrary: steps.postpone as never },
+  { weight: 1, arbitrary: steps.unsent as never },
   { weight: 4, arbitrary: steps.lease as never },
   { weight: 1, arbitrary: fc.oneof(steps.lost as never, steps.timeout as never, steps.drained as never) },
 ) as fc.Arbitrary<(world: World) => void>
@@ -244,6 +246,18 @@ describe('one exchange', () => {
     expect(kinds(all)).toContain('lease')
     expect(kinds(all)).not.toContain('send')
     const [, sent] = run(...events, back(2, 1, [1, 2]), { on: 'leased' })
+    expect(kinds(sent)).toContain('send')
+  })
+
+  it('L-HTTP-08: a call whose session was dead before it ran is sent again on another', () => {
+    const events: Event<Outcome>[] = [...started, { on: 'unsent' }]
+    const [state, effects] = run(...events)
+    expect(state.legs).toEqual([1])
+    expect(kinds(effects)).toEqual(['stop', 'release', 'lease'])
+    // A session that wants roots first gets them, as on the first attempt.
+    const [asking] = run(...events, asked(9), { on: 'leased' })
+    expect(asking.phase).toBe('suspended')
+    const [, sent] = run(...events, { on: 'leased' })
     expect(kinds(sent)).toContain('send')
   })
 

@@ -164,6 +164,12 @@ export function createWorld() {
       postponed += 1
       apply({ on: 'postponed', ids })
     },
+    unsent() {
+      if (!state.leased || !state.sent || state.phase === 'suspended' || postponed > 2) return
+      for (const { id } of state.pending) withdrawn.add(id)
+      postponed += 1
+      apply({ on: 'unsent' })
+    },
     ask(rides: boolean) {
       if (!state.leased && state.phase !== 'starting') return
       questions += 1
