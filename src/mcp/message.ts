@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { meta } from './meta.ts'
+import { oneLine } from './oneLine.ts'
 import { at, oneOrEach, ScanError, type Shape, scan, stringOf, textOf, type Value } from './scan.ts'
 
 /** Everything that we read or own in a message of an upstream; the rest of it is only skipped. */
@@ -61,6 +63,8 @@ export interface IncomingResponse extends Message {
 
 export type Incoming = IncomingRequest | IncomingNotification | IncomingResponse
 
+const LF = 0x0a
+const CR = 0x0d
 const batchShape = oneOrEach(upstreamShape)
 
 /**
@@ -68,11 +72,15 @@ const batchShape = oneOrEach(upstreamShape)
  *
  * Tolerated, since servers in use do it: no `jsonrpc` member, a notification with `"id": null`, a response
  * whose id is missing or odd. Not tolerated: a member we read that occurs twice, a `result` that is no
- * object, an `error` without integer code, both or neither of them.
+ * object, an `error` without integer code, both or neither of them; bytes that are no UTF-8, a line break inside a
+ * string.
  * @throws GatewayError 'upstream_protocol'
  */
 export function readMessages(text: Buffer): Incoming[] {
   return guarded(() => {
+    // Strings are only delimited; what no client could read is looked for by native search.
+    if (!isUtf8(text)) throw fault('bytes that are not UTF-8')
+    if (text.includes(LF) || text.includes(CR)) oneLine(text)
     const root = scan(text, batchShape)
     if (root.kind !== 'array') return [classify(text, root)]
     const items = root.items ?? []

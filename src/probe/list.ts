@@ -1,3 +1,4 @@
+import { UpstreamRefusal } from '../errors.ts'
 import { codeOf, type IncomingResponse } from '../mcp/message.ts'
 import { at, parsed } from '../mcp/scan.ts'
 import type { Listed, ListName } from './facts.ts'
@@ -35,9 +36,15 @@ export async function readList(ask: Ask, list: ListName, hide: Hide): Promise<Li
     }
     return { count, names, more: cursor !== undefined || names.length < count, failure: null }
   } catch (error) {
-    const failure = hide.text(error instanceof Error ? error.message : String(error))
+    const failure = hide.text(reasonOf(error))
     return { count, names, more: true, failure: `${METHODS[list]}: ${failure}` }
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof UpstreamRefusal && error.challenge !== undefined)
+    return `${error.message} and asks for: ${error.challenge}`
+  return error instanceof Error ? error.message : String(error)
 }
 
 /**

@@ -18,13 +18,17 @@ export function problemsOf({ usable, refused, tried, url }: Facts): string[] {
   if (tried.some((each) => each.type === 'text/html' && each.status === 200))
     hints.push(`What answers at ${pathname} is a web page: ${PATHS}`)
   else if (tried.some((each) => each.status === 404)) hints.push(`Nothing is at ${pathname}: ${PATHS}`)
-  if (tried.length > 0 && tried.every((each) => each.status === null && each.failure !== null))
+  if (tried.some((each) => UNREACHABLE.test(each.failure ?? '')))
     hints.push('Nothing answers at this address: is the server running, and is the port right?')
+  else if (tried.length > 0 && tried.every((each) => each.failure !== null))
+    hints.push('What is there does not answer as a web server: are the port, and http or https, right?')
   else if (tried.some((each) => each.status === null && each.failure === null))
     hints.push('It takes connections but leaves requests unanswered; --timeout MS gives it longer.')
   return hints
 }
 
+const UNREACHABLE =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
 const PATHS = 'the path is often /mcp, or /sse for the older transport.'
 
 /** What of a server that can be used will not work, and why, in whole sentences. */

@@ -45,7 +45,7 @@ export function createWitness(inner: Wire, hide: (text: string) => string) {
         },
         end: () => sink.end(),
         error(cause, sent) {
-          one.failure = 'code' in cause ? String(cause.code) : hide(cause.message)
+          one.failure = 'code' in cause && typeof cause.code === 'string' ? cause.code : hide(cause.message)
           sink.error(cause, sent)
         },
       })

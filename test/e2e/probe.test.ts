@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startEverything } from '../fixtures/everything.ts'
@@ -244,6 +245,21 @@ describe('what cannot be used ends with 1 and says why', () => {
     expect(stdout).toMatch(/^ {2}POST http:\S+ initialize → ECONNREFUSED$/m)
   })
 
+  it('a port that speaks something else', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.end('220 mail.test ESMTP\r\n')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const { code, stdout } = await run(`http://127.0.0.1:${port}/mcp`)
+    expect(code).toBe(1)
+    expect(stdout).toContain('does not answer as a web server')
+    expect(stdout).not.toContain('undefined')
+  })
+
   it.each([200, 404])('a web page with status %i', async (status) => {
     const server = await listening((_, response) => {
       response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Welcome</h1>')
@@ -297,7 +313,7 @@ describe('what cannot be used ends with 1 and says why', () => {
     })
     const seen = await facts(raw.url)
     expect(seen.code).toBe(1)
-    expect(textOf(seen.problems)).toContain('tools/list: the upstream answered 401')
+    expect(textOf(seen.problems)).toContain('tools/list: the upstream answered 401 and asks for: Bearer')
     for (const session of raw.sessions)
       await raw.next((each) => each.verb === 'DELETE' && each.session === session)
   })

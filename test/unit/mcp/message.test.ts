@@ -73,3 +73,17 @@ describe('readMessages', () => {
     expect(codeOf(incoming('{"id":1,"result":{}}'))).toBeUndefined()
   })
 })
+
+it.each([
+  ['a line break inside a string', Buffer.from('{"id":1,"result":{"x":"a\nb"}}')],
+  [
+    'bytes that are no UTF-8',
+    Buffer.concat([Buffer.from('{"id":1,"result":{"x":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}}')]),
+  ],
+])('M-BASE-01: does not take %s, which no client could read', (_name, text) => {
+  expect(() => readMessages(text)).toThrow(expect.objectContaining({ reason: 'upstream_protocol' }))
+})
+
+it('takes line breaks between tokens', () => {
+  expect(readMessages(Buffer.from('{\n"id": 1,\r\n"result": {}\n}\n'))).toHaveLength(1)
+})
