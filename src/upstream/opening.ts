@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, UpstreamRefusal } from '../errors.ts'
 import type { Capabilities } from '../mcp/capabilities.ts'
 import { createAnswering } from './answering.ts'
 import type { Channel, ChannelOptions, Headers } from './channel.ts'
@@ -57,7 +57,7 @@ export async function openSession(options: OpeningOptions, request: OpenRequest)
       options.learned.transport = transport
       return session
     } catch (error) {
-      if (!wrongTransport(error)) throw explained(first ?? error)
+      if (!wrongTransport(error)) throw explained(error instanceof UpstreamRefusal ? error : (first ?? error))
       first ??= error
     }
   }

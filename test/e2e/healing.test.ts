@@ -172,3 +172,15 @@ it('cases 48: a shared session that broke the protocol is left by the next call 
   running.result(RESULT)
   expect(firstText((await slow.answer).result)).toBe('done')
 })
+
+it('A-05: the challenge of the older transport passes too', async () => {
+  const server = await listening((request, response) => {
+    if (request.method === 'GET') response.writeHead(401, { 'www-authenticate': 'Bearer scope="x"' }).end()
+    else response.writeHead(405).end()
+  })
+  onTestFinished(server.close)
+  const { url } = await startGateway(`${server.origin}/mcp`, 'routes.0.upstream.era=legacy')
+  const refused = await rawCall(url, toolCall('any'))
+  expect(refused.status).toBe(401)
+  expect(refused.headers['www-authenticate']).toBe('Bearer scope="x"')
+})
