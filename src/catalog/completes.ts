@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { codeOf } from '../mcp/message.ts'
+import { askOwn } from '../upstream/askOwn.ts'
 import type { Headers, Session } from '../upstream/session.ts'
 
 const WAIT_MS = 2_000
@@ -29,29 +30,17 @@ export function createCompletes(clock: Clock) {
   }
 }
 
-function ask(clock: Clock, session: Session, id: number, credentials: Headers): Promise<boolean> {
+async function ask(clock: Clock, session: Session, id: number, credentials: Headers): Promise<boolean> {
   const params = {
     ref: { type: 'ref/prompt', name: 'mrtr-proxy/unknown' },
     argument: { name: 'unknown', value: '' },
   }
-  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'completion/complete', params }))
-  return new Promise((resolve) => {
-    const answered = (yes: boolean): void => {
-      stop()
-      resolve(yes)
-    }
-    const stop = clock.after(WAIT_MS, () => {
-      call.drop()
-      resolve(false)
-    })
-    const nothing = (): void => undefined
-    const call = session.call(id, body, credentials, {
-      response: (response) => answered(codeOf(response) !== METHOD_NOT_FOUND),
-      failed: () => answered(false),
-      question: nothing,
-      withdrawn: nothing,
-      notification: nothing,
-      lost: nothing,
-    })
+  const response = await askOwn(clock, session, {
+    id,
+    method: 'completion/complete',
+    params,
+    credentials,
+    ms: WAIT_MS,
   })
+  return response !== undefined && codeOf(response) !== METHOD_NOT_FOUND
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../mcp/isRecord.ts'
 /** What is wrong with a form's content: where, and what is allowed there. */
 export interface ContentFault {
   readonly path: string
@@ -11,8 +12,8 @@ const MAX_FIELDS = 256
 
 /** The fields of a form by name; undefined if it has too many, or is no schema of the flat kind. */
 export function fieldsOf(schema: unknown): Members | undefined {
-  const properties = isObject(schema) ? schema.properties : undefined
-  return isObject(properties) && Object.keys(properties).length <= MAX_FIELDS ? properties : undefined
+  const properties = isRecord(schema) ? schema.properties : undefined
+  return isRecord(properties) && Object.keys(properties).length <= MAX_FIELDS ? properties : undefined
 }
 
 /**
@@ -23,7 +24,7 @@ export function fieldsOf(schema: unknown): Members | undefined {
  * `pattern` is left to the upstream: it is a foreign program, to be run on foreign input.
  */
 export function contentFault(schema: unknown, content: unknown, lists: boolean): ContentFault | undefined {
-  if (!isObject(content)) return { path: '', wanted: 'must be an object' }
+  if (!isRecord(content)) return { path: '', wanted: 'must be an object' }
   for (const [name, value] of Object.entries(content)) {
     if (!isFieldValue(value, lists)) {
       const kinds = lists ? 'string, number, boolean or list of strings' : 'string, number or boolean'
@@ -31,12 +32,12 @@ export function contentFault(schema: unknown, content: unknown, lists: boolean):
     }
   }
   const fields = fieldsOf(schema)
-  if (fields === undefined || !isObject(schema)) return undefined
+  if (fields === undefined || !isRecord(schema)) return undefined
   for (const name of Array.isArray(schema.required) ? schema.required : []) {
     if (typeof name === 'string' && !Object.hasOwn(content, name)) return fault(name, 'is required')
   }
   for (const [name, field] of Object.entries(fields)) {
-    if (!Object.hasOwn(content, name) || !isObject(field)) continue
+    if (!Object.hasOwn(content, name) || !isRecord(field)) continue
     const wanted = fieldFault(field, content[name])
     if (wanted !== undefined) return fault(name, wanted)
   }
@@ -75,7 +76,7 @@ function listFault(field: Members, items: readonly unknown[]): string | undefine
   const { minItems, maxItems } = field
   return (
     rangeFault({ minimum: minItems, maximum: maxItems }, items.length, 'have a number of entries') ??
-    (isObject(field.items) ? allowedFault(choicesOf(field.items), items) : undefined)
+    (isRecord(field.items) ? allowedFault(choicesOf(field.items), items) : undefined)
   )
 }
 
@@ -88,7 +89,7 @@ function choicesOf(field: Members): ReadonlySet<unknown> | undefined {
   const listed = [field.enum, field.oneOf, field.anyOf].find((choices) => Array.isArray(choices))
   if (!Array.isArray(listed)) return undefined
   if (listed === field.enum) return new Set(listed)
-  const titled = listed.every((choice) => isObject(choice) && Object.hasOwn(choice, 'const'))
+  const titled = listed.every((choice) => isRecord(choice) && Object.hasOwn(choice, 'const'))
   return titled ? new Set(listed.map((choice) => choice.const)) : undefined
 }
 
@@ -140,8 +141,4 @@ function isDate(value: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(value)) return false
   const day = new Date(`${value}T00:00:00Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value)
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

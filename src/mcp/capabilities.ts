@@ -1,3 +1,4 @@
+import { isRecord } from './isRecord.ts'
 import { extensions as known } from './meta.ts'
 import { knows, LATEST_LEGACY } from './revision.ts'
 
@@ -29,16 +30,16 @@ export const allCapabilities: Capabilities = {
 /** Reduces the capabilities that a request declares; what is not named here goes nowhere (X-CAP-11, X-CAP-13). */
 export function reduce(declared: Readonly<Record<string, unknown>>): Capabilities {
   const { elicitation, sampling, roots, extensions } = declared
-  const url = isObject(elicitation) && isObject(elicitation.url)
+  const url = isRecord(elicitation) && isRecord(elicitation.url)
   return {
     // `{}` means form, and so does anything that names no mode we know; `{url: {}}` alone does not (M-ELI-01).
-    form: isObject(elicitation) && (isObject(elicitation.form) || !url),
+    form: isRecord(elicitation) && (isRecord(elicitation.form) || !url),
     url,
-    sampling: isObject(sampling),
-    samplingTools: isObject(sampling) && isObject(sampling.tools),
-    samplingContext: isObject(sampling) && isObject(sampling.context),
-    roots: isObject(roots),
-    extensions: JSON.stringify(sorted(isObject(extensions) ? allowed(extensions) : {})),
+    sampling: isRecord(sampling),
+    samplingTools: isRecord(sampling) && isRecord(sampling.tools),
+    samplingContext: isRecord(sampling) && isRecord(sampling.context),
+    roots: isRecord(roots),
+    extensions: JSON.stringify(sorted(isRecord(extensions) ? allowed(extensions) : {})),
   }
 }
 
@@ -97,17 +98,13 @@ export function minimalCapabilities({ form, url, sampling, roots }: Capabilities
 /** The allow-list: what passes unchanged in both directions (M-VER-04). */
 function allowed(extensions: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const ui = Object.hasOwn(extensions, known.ui) ? extensions[known.ui] : undefined
-  return isObject(ui) ? { [known.ui]: ui } : {}
+  return isRecord(ui) ? { [known.ui]: ui } : {}
 }
 
 /** The same value with members in one order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
-  if (!isObject(value)) return value
+  if (!isRecord(value)) return value
   const names = Object.keys(value).sort()
   return Object.fromEntries(names.map((name) => [name, sorted(value[name])]))
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import { ProtocolError } from '../errors.ts'
+import { isRecord } from './isRecord.ts'
 import { logLevels } from './logLevel.ts'
 import { meta } from './meta.ts'
 import type { Envelope } from './request.ts'
@@ -73,10 +74,6 @@ function tokenOf(text: Buffer, value: Value | undefined): Buffer | undefined {
 
 function identifies(info: unknown): boolean {
   return isRecord(info) && typeof info.name === 'string' && typeof info.version === 'string'
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const invalid = (message: string): ProtocolError => new ProtocolError(-32602, message)

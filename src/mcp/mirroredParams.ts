@@ -1,3 +1,4 @@
+import { isRecord } from './isRecord.ts'
 import { parsed, ScanError, type Shape, textOf, type Value } from './scan.ts'
 import type { ObjectShape } from './shape.ts'
 
@@ -64,18 +65,18 @@ const NAMED_SUBSCHEMAS = ['patternProperties', 'dependentSchemas', 'dependencies
 export function mirroredParams(text: Buffer, schema: Value): MirroredParams | undefined {
   if (schema.kind !== 'object' || !mayAnnotate(textOf(text, schema))) return undefined
   const root = read(text, schema)
-  if (!isObject(root) || ('$schema' in root && !DIALECT.test(String(root.$schema)))) return undefined
+  if (!isRecord(root) || ('$schema' in root && !DIALECT.test(String(root.$schema)))) return undefined
   const params: MirroredParam[] = []
   const names = new Set<string>()
   let left = MAX_SCHEMAS
 
   /** False if the definition is invalid; `path` is undefined where no chain of `properties` leads. */
   function walk(node: unknown, path: readonly string[] | undefined, depth: number): boolean {
-    if (!isObject(node)) return true
+    if (!isRecord(node)) return true
     left -= 1
     if (depth > MAX_DEPTH || left < 0) return false
     if (Object.hasOwn(node, ANNOTATION) && !annotate(node, path)) return false
-    if (isObject(node.properties)) {
+    if (isRecord(node.properties)) {
       for (const [name, property] of Object.entries(node.properties)) {
         if (!walk(property, path && [...path, name], depth + 1)) return false
       }
@@ -134,8 +135,4 @@ function shapeOf(params: readonly MirroredParam[]): ObjectShape {
 
 interface Growing {
   [name: string]: Growing | true
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

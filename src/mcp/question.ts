@@ -1,5 +1,6 @@
 import type { Capabilities } from './capabilities.ts'
 import { inputRequest, type QuestionParams, questionShape } from './inputRequest.ts'
+import { isRecord } from './isRecord.ts'
 import type { IncomingRequest } from './message.ts'
 import { meta } from './meta.ts'
 import { at, parsed, ScanError, scan, stringOf, textOf, type Value } from './scan.ts'
@@ -194,10 +195,6 @@ function formFault(text: Buffer, value: Value | undefined): string | undefined {
 function numberAt(text: Buffer, root: Value | undefined, name: string): number {
   const value = at(root, name)
   return value?.kind === 'number' ? Number(textOf(text, value).toString('latin1')) : Number.NaN
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Clients copy keys into objects, hence no name that means something there. */

@@ -1,5 +1,6 @@
 import { createCompletes } from '../catalog/completes.ts'
 import { allCapabilities, discoverResult } from '../mcp/capabilities.ts'
+import { isRecord } from '../mcp/isRecord.ts'
 import type { IncomingRequest } from '../mcp/message.ts'
 import { SUPPORTED_REVISIONS } from '../mcp/revisions.ts'
 import type { ChannelOptions } from '../upstream/channel.ts'
@@ -10,7 +11,7 @@ import type { Session } from '../upstream/session.ts'
 import { type Deadline, Expired } from './deadline.ts'
 import type { Facts } from './facts.ts'
 import type { Hide } from './hide.ts'
-import { type Ask, isRecord } from './list.ts'
+import type { Ask } from './list.ts'
 import { readDeclared } from './readDeclared.ts'
 
 export interface LegacyOptions {

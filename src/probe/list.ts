@@ -1,4 +1,5 @@
 import { UpstreamRefusal } from '../errors.ts'
+import { isRecord } from '../mcp/isRecord.ts'
 import { codeOf, type IncomingResponse } from '../mcp/message.ts'
 import { at, parsed } from '../mcp/scan.ts'
 import type { Listed, ListName } from './facts.ts'
@@ -62,10 +63,6 @@ export function resultOf(response: IncomingResponse): Record<string, unknown> {
   const message = at(root, 'error', 'message')
   const said = message === undefined ? '' : `: ${String(parsed(text, message)).slice(0, 200)}`
   throw new Error(`error ${codeOf(response)}${said}`)
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function nameOf(item: unknown): string {

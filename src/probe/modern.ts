@@ -1,3 +1,4 @@
+import { isRecord } from '../mcp/isRecord.ts'
 import type { IncomingResponse } from '../mcp/message.ts'
 import { meta } from '../mcp/meta.ts'
 import { SUPPORTED_REVISIONS } from '../mcp/revisions.ts'
@@ -7,7 +8,7 @@ import { exchangeMessages } from '../upstream/post.ts'
 import { version } from '../version.ts'
 import type { Facts } from './facts.ts'
 import { type LegacyOptions, serverOf } from './legacy.ts'
-import { type Ask, isRecord, resultOf } from './list.ts'
+import { type Ask, resultOf } from './list.ts'
 import { readDeclared } from './readDeclared.ts'
 
 const [REVISION = ''] = SUPPORTED_REVISIONS

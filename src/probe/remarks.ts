@@ -1,6 +1,6 @@
+import { isRecord } from '../mcp/isRecord.ts'
 import { knows } from '../mcp/revision.ts'
 import type { Facts } from './facts.ts'
-import { isRecord } from './list.ts'
 
 /** What may help where a server cannot be used: what its answers look like. */
 export function problemsOf({ usable, refused, tried, url }: Facts): string[] {

@@ -1,5 +1,5 @@
+import { isRecord } from '../mcp/isRecord.ts'
 import type { Facts, Listed, Tried } from './facts.ts'
-import { isRecord } from './list.ts'
 
 const WIDTH = 100
 const LABEL = 14

@@ -1,6 +1,8 @@
 import { GatewayError } from '../errors.ts'
+import { isRecord } from '../mcp/isRecord.ts'
 import type { IncomingResponse } from '../mcp/message.ts'
 import type { LegacyRevision } from '../mcp/revision.ts'
+import { LEGACY_REVISIONS } from '../mcp/revisions.ts'
 import { at, parsed, textOf } from '../mcp/scan.ts'
 
 /** What `initialize` said. */
@@ -42,15 +44,8 @@ export function readHandshake({ text, root }: IncomingResponse): Handshake {
 
 /** The best revision of ours that a text names. */
 export function namedRevision(text: string): LegacyRevision | undefined {
-  return REVISIONS.find((revision) => text.includes(revision))
+  return LEGACY_REVISIONS.find((revision) => text.includes(revision))
 }
-
-/** Newest first. */
-const REVISIONS: readonly LegacyRevision[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
 const isLegacy = (revision: unknown): revision is LegacyRevision =>
-  REVISIONS.some((each) => each === revision)
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+  LEGACY_REVISIONS.some((each) => each === revision)

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { atLeast } from '../mcp/logLevel.ts'
+import { askOwn } from './askOwn.ts'
 import type { Headers, Session } from './session.ts'
 
 const WAIT_MS = 2_000
@@ -21,26 +22,12 @@ export function createLogLevel(clock: Clock) {
     if (session.handshake.capabilities.logging === undefined) return
     if (set !== undefined && atLeast(level, set)) return
     levels.set(session, level)
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'logging/setLevel', params: { level } })
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        stop()
-        resolve()
-      }
-      const stop = clock.after(WAIT_MS, () => {
-        call.drop()
-        resolve()
-      })
-      const nothing = (): void => undefined
-      const sink = {
-        response: done,
-        failed: done,
-        question: nothing,
-        withdrawn: nothing,
-        notification: nothing,
-        lost: nothing,
-      }
-      const call = session.call(id, Buffer.from(body), credentials, sink)
+    await askOwn(clock, session, {
+      id,
+      method: 'logging/setLevel',
+      params: { level },
+      credentials,
+      ms: WAIT_MS,
     })
   }
 }
